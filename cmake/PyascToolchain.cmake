@@ -1,0 +1,34 @@
+# The packages that pyasc stands on, all from Debian 12.
+
+find_program(LLD_PROGRAM NAMES ld.lld-19 ld.lld)
+if(LLD_PROGRAM)
+  add_link_options(-fuse-ld=${LLD_PROGRAM})
+endif()
+
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+add_compile_options(-Wall -Wextra -Wno-unused-parameter)
+if(PYASC_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize=vptr)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+find_package(Threads REQUIRED)
+# Module mode, and before gRPC: Debian's protobuf has no config file.
+find_package(Protobuf REQUIRED)
+find_package(gRPC CONFIG REQUIRED)
+find_package(absl CONFIG REQUIRED)
+find_package(RocksDB CONFIG REQUIRED)
+find_package(spdlog CONFIG REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(yaml-cpp CONFIG REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(GTest REQUIRED)
+
+# MLIR says "19" is not compatible with 19.1.7: ask for 19.1.
+list(APPEND CMAKE_PREFIX_PATH /usr/lib/llvm-19)
+find_package(MLIR 19.1 REQUIRED CONFIG)
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+find_program(FILECHECK_PROGRAM NAMES FileCheck-19 FileCheck REQUIRED)
