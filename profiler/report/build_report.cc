@@ -1,0 +1,144 @@
+#include "profiler/report/build_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "profiler/report/verdict.h"
+
+namespace pyasc::report {
+namespace {
+
+std::string ShortName(v1::DType dtype) {
+  switch (dtype) {
+  case v1::DTYPE_BOOL:
+    return "bool";
+  case v1::DTYPE_INT8:
+    return "i8";
+  case v1::DTYPE_INT16:
+    return "i16";
+  case v1::DTYPE_INT32:
+    return "i32";
+  case v1::DTYPE_INT64:
+    return "i64";
+  case v1::DTYPE_UINT8:
+    return "u8";
+  case v1::DTYPE_UINT16:
+    return "u16";
+  case v1::DTYPE_UINT32:
+    return "u32";
+  case v1::DTYPE_UINT64:
+    return "u64";
+  case v1::DTYPE_FLOAT16:
+    return "f16";
+  case v1::DTYPE_BFLOAT16:
+    return "bf16";
+  case v1::DTYPE_FLOAT32:
+    return "f32";
+  case v1::DTYPE_FLOAT64:
+    return "f64";
+  default:
+    return "?";
+  }
+}
+
+std::string Describe(const v1::Parameter &parameter) {
+  if (parameter.kind_case() == v1::Parameter::kScalar)
+    return absl::StrCat(parameter.name(), "=", ShortName(parameter.scalar()));
+  return absl::StrCat(parameter.name(), "=", ShortName(parameter.tensor().dtype()), "[",
+                      absl::StrJoin(parameter.tensor().shape(), ","), "]");
+}
+
+double Quantile(const std::vector<double> &sorted, double q) {
+  double rank = q * static_cast<double>(sorted.size() - 1);
+  auto low = static_cast<size_t>(rank);
+  size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (rank - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+void AddRooflines(const v1::CompileReport &compile, const std::vector<v1::PhaseProfile> &phases,
+                  double kernel_us, v1::ProfileReport *report) {
+  if (kernel_us <= 0 || compile.peak_gflops() <= 0)
+    return;
+  double hbm_bytes = 0;
+  bool measured = false;
+  for (const v1::PhaseProfile &phase : phases)
+    for (const v1::PathTraffic &path : phase.paths())
+      if (path.path() == "hbm_read" || path.path() == "hbm_write") {
+        hbm_bytes += static_cast<double>(path.bytes());
+        measured = true;
+      }
+  if (!measured)
+    hbm_bytes = compile.compulsory_bytes();
+  if (hbm_bytes <= 0 || compile.peak_bandwidth_gb_per_s() <= 0)
+    return;
+  v1::Roofline *roofline = report->add_rooflines();
+  roofline->set_level("hbm");
+  roofline->set_flops_per_byte(compile.flops() / hbm_bytes);
+  // 1 flop/us is 1e6 flop/s, so flops / us / 1e3 is GFLOP/s.
+  roofline->set_achieved_gflops(compile.flops() / kernel_us / 1e3);
+  roofline->set_roof_gflops(std::min(compile.peak_gflops(), roofline->flops_per_byte() *
+                                                                compile.peak_bandwidth_gb_per_s()));
+  if (roofline->roof_gflops() > 0)
+    roofline->set_fraction(roofline->achieved_gflops() / roofline->roof_gflops());
+}
+
+} // namespace
+
+void BuildReport(const v1::Artifact &artifact, const device::LaunchOutcome &outcome,
+                 v1::ProfileReport *report) {
+  report->set_schema_version(1);
+  v1::LaunchInfo *launch = report->mutable_launch();
+  launch->set_kernel(artifact.kernel());
+  launch->set_driver(artifact.target());
+  launch->set_soc(artifact.soc());
+  launch->clear_arguments();
+  for (const v1::Parameter &parameter : artifact.launch().parameters())
+    launch->add_arguments(Describe(parameter));
+
+  bool simulated = artifact.target() == "sim";
+  report->mutable_trust()->set_source(simulated ? "simulated" : "measured");
+  report->mutable_trust()->set_clock(simulated                     ? "simulated cycles"
+                                     : artifact.target() == "host" ? "monotonic clock"
+                                                                   : "device events");
+  if (report->trust().caches().empty())
+    report->mutable_trust()->set_caches(simulated ? "cold" : "as left by the run before");
+
+  report->set_kernel_us(outcome.kernel_us);
+  report->set_launch_us(outcome.launch_us);
+  report->clear_phases();
+  for (const v1::PhaseProfile &phase : outcome.phases)
+    *report->add_phases() = phase;
+  report->clear_lines();
+  for (const v1::LineTime &line : outcome.lines)
+    *report->add_lines() = line;
+  *report->mutable_compile() = artifact.report();
+  report->clear_rooflines();
+  AddRooflines(artifact.report(), outcome.phases, outcome.kernel_us, report);
+  *report->mutable_verdict() = Judge(*report);
+}
+
+v1::Samples Summarize(const std::vector<double> &kernel_us) {
+  v1::Samples samples;
+  if (kernel_us.empty())
+    return samples;
+  samples.mutable_kernel_us()->Add(kernel_us.begin(), kernel_us.end());
+  std::vector<double> sorted = kernel_us;
+  std::sort(sorted.begin(), sorted.end());
+  samples.set_min_us(sorted.front());
+  samples.set_p25_us(Quantile(sorted, 0.25));
+  samples.set_median_us(Quantile(sorted, 0.5));
+  samples.set_p75_us(Quantile(sorted, 0.75));
+  double sum = 0;
+  for (double value : sorted)
+    sum += value;
+  samples.set_mean_us(sum / static_cast<double>(sorted.size()));
+  if (samples.median_us() > 0)
+    samples.set_relative_spread((samples.p75_us() - samples.p25_us()) / samples.median_us());
+  return samples;
+}
+
+} // namespace pyasc::report
