@@ -1,0 +1,24 @@
+// The transform pipeline: kernel form -> structured form (docs/architecture.md defines both).
+//
+// Every pass keeps the meaning of the module; what it cannot prove it leaves as it is. Passes hold
+// no state between modules.
+#ifndef PYASC_COMPILER_TRANSFORM_PASSES_H
+#define PYASC_COMPILER_TRANSFORM_PASSES_H
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace pyasc {
+
+// Appends the whole pipeline to `manager`, which must be anchored on builtin.module. After it the
+// module has the attribute `asc.pass_counts = {name = n : i64, ...}`: what each pass did.
+void buildStructurePipeline(mlir::OpPassManager &manager);
+
+// Makes every pass, and the pipeline as `structure`, known by name to pyasc-opt's command line.
+// Call once a process, before command lines are parsed.
+void registerTransformPasses();
+
+} // namespace pyasc
+
+#endif // PYASC_COMPILER_TRANSFORM_PASSES_H
