@@ -1,0 +1,24 @@
+import pyasc as asc
+
+
+@asc.kernel
+def conv3x3(input: asc.float32[N, C, H, W],
+            weight: asc.float32[F, C, 3, 3],
+            output: asc.float32[N, F, H - 2, W - 2]):
+    shared_weight = asc.shared_memory((F, C, 3, 3), asc.float32)
+    asc.copy(weight, shared_weight)
+    for n, f in asc.parallel_for_grid(N, F):
+        for h in range(H - 2):
+            for w in range(W - 2):
+                acc = 0.0
+                for c in range(C):
+                    acc += input[n, c, h, w] * shared_weight[f, c, 0, 0]
+                    acc += input[n, c, h, w + 1] * shared_weight[f, c, 0, 1]
+                    acc += input[n, c, h, w + 2] * shared_weight[f, c, 0, 2]
+                    acc += input[n, c, h + 1, w] * shared_weight[f, c, 1, 0]
+                    acc += input[n, c, h + 1, w + 1] * shared_weight[f, c, 1, 1]
+                    acc += input[n, c, h + 1, w + 2] * shared_weight[f, c, 1, 2]
+                    acc += input[n, c, h + 2, w] * shared_weight[f, c, 2, 0]
+                    acc += input[n, c, h + 2, w + 1] * shared_weight[f, c, 2, 1]
+                    acc += input[n, c, h + 2, w + 2] * shared_weight[f, c, 2, 2]
+                output[n, f, h, w] = acc

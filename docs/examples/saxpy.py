@@ -1,0 +1,7 @@
+import pyasc as asc
+
+
+@asc.kernel
+def saxpy(alpha: float, x: asc.float32[N], y: asc.float32[N]):
+    for i in asc.parallel_for(N):
+        y[i] += alpha * x[i]

@@ -1,0 +1,30 @@
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import cli  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory):
+    """Flags that send the CLI to a daemon of this test run's own."""
+    folder = tmp_path_factory.mktemp("service")
+    address = f"unix:{folder}/d.sock"
+    log = open(folder / "stderr", "w")
+    daemon = subprocess.Popen(
+        [str(cli.BIN / "pyascd"), f"--listen={address}", f"--cache-dir={folder}/cache",
+         "--http-port=0"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    deadline = time.monotonic() + 30
+    while not os.path.exists(folder / "d.sock"):
+        assert daemon.poll() is None, (folder / "stderr").read_text()
+        assert time.monotonic() < deadline, "pyascd does not listen"
+        time.sleep(0.02)
+    yield ["--server", address]
+    daemon.terminate()
+    assert daemon.wait(30) == 0, (folder / "stderr").read_text()
