@@ -4,6 +4,8 @@
 //
 // The module goes to stdout; exit code 1 and diagnostics on stderr when parsing, a pass or the
 // verifier fails.
+#include "compiler/target/ascend/npu.h"
+#include "compiler/target/ascend/passes.h"
 #include "compiler/transform/passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -39,7 +41,7 @@ mlir::LogicalResult process(std::unique_ptr<llvm::MemoryBuffer> buffer,
   mlir::DialectRegistry registry;
   registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::scf::SCFDialect>();
+                  mlir::scf::SCFDialect, pyasc::npu::NpuDialect>();
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.allowUnregisteredDialects(allowUnregistered);
 
@@ -72,6 +74,7 @@ mlir::LogicalResult process(std::unique_ptr<llvm::MemoryBuffer> buffer,
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   pyasc::registerTransformPasses();
+  pyasc::npu::registerAscendPasses();
   mlir::PassPipelineCLParser passes("", "Passes to run");
   cl::ParseCommandLineOptions(argc, argv, "pyasc's pass driver\n");
 

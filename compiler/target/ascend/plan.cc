@@ -1,0 +1,474 @@
+// npu-plan: structured form -> planned.
+//
+// In: one asc.kernel function in structured form. Out: the module in stage "planned", one function
+// a phase, the kernel erased. Steps are offered to the cube, the vector and the scalar planner in
+// this order; see plan.h.
+#include "compiler/target/ascend/plan.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+using namespace mlir;
+
+namespace pyasc::npu {
+
+//===------------------------------------------------------------------------------------------===//
+// Steps
+//===------------------------------------------------------------------------------------------===//
+
+// Ops that compute no step: they are made again wherever a phase needs their result.
+static bool isNoStep(Operation *op) {
+  return isa<memref::AllocOp, memref::AllocaOp, memref::DeallocOp, memref::LoadOp,
+             affine::AffineLoadOp>(op) ||
+         op->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(op);
+}
+
+// A value at the kernel's top level that a later step uses, although a step between wrote the
+// memory that it was loaded from, or that a step itself results in: it goes through a cell.
+static void spillScalars(Planner &planner, func::FuncOp kernel) {
+  Block &body = kernel.getBody().front();
+  auto topLevel = [&](Operation *op) { return body.findAncestorOpInBlock(*op); };
+
+  auto spill = [&](OpResult value, auto &&needsCell) {
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : value.getUses())
+      if (needsCell(topLevel(use.getOwner())))
+        uses.push_back(&use);
+    if (uses.empty())
+      return;
+    OpBuilder builder(kernel.getContext());
+    builder.setInsertionPointToStart(&body);
+    Location loc = value.getLoc();
+    Value cell = builder.create<memref::AllocaOp>(loc, MemRefType::get({}, value.getType()));
+    builder.setInsertionPointAfter(value.getOwner());
+    builder.create<memref::StoreOp>(loc, value, cell, ValueRange());
+    for (OpOperand *use : uses) {
+      builder.setInsertionPoint(topLevel(use->getOwner()));
+      use->set(builder.create<memref::LoadOp>(loc, cell, ValueRange()));
+    }
+  };
+
+  for (Operation &op : llvm::make_early_inc_range(body)) {
+    if (!isNoStep(&op)) {
+      for (OpResult result : op.getResults())
+        spill(result, [](Operation *) { return true; });
+      continue;
+    }
+    Value memref;
+    if (auto load = dyn_cast<memref::LoadOp>(op))
+      memref = load.getMemref();
+    else if (auto load = dyn_cast<affine::AffineLoadOp>(op))
+      memref = load.getMemref();
+    else
+      continue;
+    FailureOr<MemRefView> view = planner.locate(memref);
+    // The first step that may overwrite what was loaded; it may use the value itself.
+    Operation *clobber = nullptr;
+    for (Operation *next = op.getNextNode(); next && !clobber; next = next->getNextNode()) {
+      if (isNoStep(next))
+        continue;
+      Footprint footprint = footprintOf(planner, next);
+      if (failed(view) || footprint.unknown || footprint.writes.contains(view->root))
+        clobber = next;
+    }
+    if (!clobber)
+      continue;
+    // Values computed from the load are made again where they are used: look at those uses.
+    SmallVector<Operation *> worklist{&op};
+    llvm::SmallDenseSet<Operation *> derived{&op};
+    bool late = false;
+    while (!worklist.empty()) {
+      for (Operation *user : worklist.pop_back_val()->getUsers()) {
+        Operation *top = topLevel(user);
+        if (isNoStep(top) && top == user) {
+          if (derived.insert(user).second)
+            worklist.push_back(user);
+        } else if (!top->isBeforeInBlock(clobber) && top != clobber) {
+          late = true;
+        }
+      }
+    }
+    // A step that writes what it was given has read it first only if it is no loop or group of
+    // steps; the cell costs little, so such a step gets one too.
+    bool own = llvm::any_of(derived, [&](Operation *value) {
+      return llvm::any_of(value->getUsers(),
+                          [&](Operation *user) { return topLevel(user) == clobber; });
+    });
+    if (late || own)
+      spill(cast<OpResult>(op.getResult(0)), [](Operation *) { return true; });
+  }
+}
+
+Footprint footprintOf(const Planner &planner, Operation *step) {
+  Footprint result;
+  auto add = [&](Value memref, bool write) {
+    FailureOr<MemRefView> view = planner.locate(memref);
+    if (failed(view))
+      result.unknown = true;
+    else
+      (write ? result.writes : result.reads).insert(view->root);
+  };
+  step->walk([&](Operation *op) {
+    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
+      return;
+    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+    if (!effects) {
+      result.unknown |= !isMemoryEffectFree(op) && !op->hasTrait<OpTrait::IsTerminator>();
+      return;
+    }
+    SmallVector<MemoryEffects::EffectInstance> instances;
+    effects.getEffects(instances);
+    for (const MemoryEffects::EffectInstance &instance : instances) {
+      bool write = isa<MemoryEffects::Write>(instance.getEffect());
+      if (!write && !isa<MemoryEffects::Read>(instance.getEffect()))
+        continue;
+      if (Value memref = instance.getValue())
+        add(memref, write);
+      else
+        result.unknown = true;
+    }
+  });
+  return result;
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Planner
+//===------------------------------------------------------------------------------------------===//
+
+Planner::Planner(func::FuncOp kernel, const PlanOptions &options)
+    : function(kernel), options(options) {}
+
+int64_t Planner::cores(StringRef core) const {
+  return core == "aic" ? soc().cube_cores : soc().vector_cores;
+}
+
+LogicalResult Planner::run() {
+  spillScalars(*this, function);
+  SmallVector<Operation *> steps;
+  for (Operation &op : function.getBody().front())
+    if (!isNoStep(&op))
+      steps.push_back(&op);
+  if (options.use_cube)
+    foldAroundContractions(*this, steps);
+  llvm::erase_if(steps, [&](Operation *step) { return isFolded(step); });
+
+  for (ArrayRef<Operation *> rest = steps; !rest.empty();) {
+    size_t taken = 0;
+    if (failed(planStep(rest, taken)))
+      return failure();
+    rest = rest.drop_front(taken);
+  }
+
+  auto module = cast<ModuleOp>(function->getParentOp());
+  Builder builder(module.getContext());
+  module->setAttr(kSoc, builder.getStringAttr(soc().name));
+  module->setAttr(kStage, builder.getStringAttr(kPlanned));
+  module->setAttr(kWorkspaces, builder.getI64ArrayAttr(workspaceBytes));
+  SmallVector<Attribute> lowered;
+  for (const Lowered &record : records) {
+    auto position = record.loc->findInstanceOf<FileLineColLoc>();
+    lowered.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("file",
+                              position ? position.getFilename() : builder.getStringAttr("")),
+         builder.getNamedAttr("line", builder.getI64IntegerAttr(position ? position.getLine() : 0)),
+         builder.getNamedAttr("unit", builder.getStringAttr(record.unit)),
+         builder.getNamedAttr("what", builder.getStringAttr(record.what)),
+         builder.getNamedAttr("reason", builder.getStringAttr(record.reason))}));
+  }
+  module->setAttr(kLowered, builder.getArrayAttr(lowered));
+  function.erase();
+  return success();
+}
+
+LogicalResult Planner::planStep(ArrayRef<Operation *> steps, size_t &taken) {
+  using Plan = size_t (*)(Planner &, ArrayRef<Operation *>, std::string &);
+  struct Unit {
+    StringRef name;
+    bool enabled;
+    Plan plan;
+  };
+  const Unit units[] = {{"cube", options.use_cube, planContraction},
+                        {"vector", options.use_vector, planVector},
+                        {"scalar", true, planScalar}};
+  std::string reasons;
+  for (const Unit &unit : units) {
+    std::string reason = "switched off";
+    auto workspacesBefore = workspaces;
+    size_t bytesBefore = workspaceBytes.size(), phasesBefore = phases.size(),
+           recordsBefore = records.size();
+    taken = unit.enabled ? unit.plan(*this, steps, reason) : 0;
+    if (taken > 0) {
+      // The better units' reasons belong to the first record that this one made.
+      if (records.size() > recordsBefore && records[recordsBefore].reason.empty())
+        records[recordsBefore].reason = reasons;
+      return success();
+    }
+    while (phases.size() > phasesBefore)
+      phases.pop_back_val().erase();
+    records.truncate(recordsBefore);
+    workspaceBytes.truncate(bytesBefore);
+    workspaces = std::move(workspacesBefore);
+    if (!reason.empty())
+      reasons += (reasons.empty() ? "" : "; ") + unit.name.str() + ": " + reason;
+  }
+  return steps.front()->emitError("cannot be lowered for the Ascend target: ") << reasons;
+}
+
+Phase Planner::begin(Location loc, StringRef core, int64_t blocks) {
+  OpBuilder builder(function);
+  std::string name = function.getName().str() + "_" + std::to_string(phases.size());
+  auto phase = builder.create<func::FuncOp>(loc, name, builder.getFunctionType({}, {}));
+  phase->setAttr(kCore, builder.getStringAttr(core));
+  phase->setAttr(kBlocks, builder.getI64IntegerAttr(blocks));
+  Block *entry = phase.addEntryBlock();
+  builder.setInsertionPointToStart(entry);
+  builder.create<func::ReturnOp>(loc);
+  phases.push_back(phase);
+  return Phase(*this, phase, loc);
+}
+
+int64_t Planner::newWorkspace(int64_t bytes) {
+  workspaceBytes.push_back(bytes);
+  return workspaceBytes.size() - 1;
+}
+
+int64_t Planner::workspaceOf(Value root) {
+  auto found = workspaces.find(root);
+  if (found != workspaces.end())
+    return found->second;
+  auto type = cast<MemRefType>(root.getType());
+  int64_t workspace = newWorkspace(type.getNumElements() * bytesOf(type.getElementType()));
+  workspaces[root] = workspace;
+  return workspace;
+}
+
+bool MemRefView::operator==(const MemRefView &other) const {
+  if (root != other.root || offset != other.offset || terms != other.terms ||
+      sizes != other.sizes || element != other.element)
+    return false;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] != 1 && strides[i] != other.strides[i])
+      return false;
+  return true;
+}
+
+FailureOr<MemRefView> Planner::locate(Value memref) const {
+  auto type = dyn_cast<MemRefType>(memref.getType());
+  if (!type || !type.hasStaticShape())
+    return failure();
+  Operation *op = memref.getDefiningOp();
+  if (!op ? memref.getParentBlock() == &kernel().getBody().front()
+          : isa<memref::AllocOp, memref::AllocaOp>(op)) {
+    if (!type.getLayout().isIdentity())
+      return failure();
+    MemRefView view;
+    view.root = memref;
+    view.sizes = llvm::to_vector(type.getShape());
+    view.element = type.getElementType();
+    view.strides.resize(view.sizes.size());
+    int64_t stride = 1;
+    for (int64_t i = view.sizes.size() - 1; i >= 0; --i) {
+      view.strides[i] = stride;
+      stride *= view.sizes[i];
+    }
+    return view;
+  }
+  if (auto cast = dyn_cast_or_null<memref::CastOp>(op))
+    return locate(cast.getSource());
+  if (auto subview = dyn_cast_or_null<memref::SubViewOp>(op)) {
+    FailureOr<MemRefView> view = locate(subview.getSource());
+    if (failed(view))
+      return failure();
+    llvm::SmallBitVector dropped = subview.getDroppedDims();
+    SmallVector<int64_t> sizes, strides;
+    for (auto [i, offset, size, stride] : llvm::enumerate(
+             subview.getMixedOffsets(), subview.getMixedSizes(), subview.getMixedStrides())) {
+      std::optional<int64_t> fixedSize = getConstantIntValue(size);
+      std::optional<int64_t> fixedStride = getConstantIntValue(stride);
+      if (!fixedSize || !fixedStride)
+        return failure();
+      if (std::optional<int64_t> fixed = getConstantIntValue(offset))
+        view->offset += *fixed * view->strides[i];
+      else
+        view->terms.push_back({cast<Value>(offset), view->strides[i]});
+      if (dropped[i])
+        continue;
+      sizes.push_back(*fixedSize);
+      strides.push_back(view->strides[i] * *fixedStride);
+    }
+    view->sizes = std::move(sizes);
+    view->strides = std::move(strides);
+    return view;
+  }
+  // Reshapes of dense memory.
+  if (isa_and_nonnull<memref::CollapseShapeOp, memref::ExpandShapeOp>(op)) {
+    FailureOr<MemRefView> view = locate(op->getOperand(0));
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (failed(view) || failed(getStridesAndOffset(type, strides, offset)) ||
+        llvm::is_contained(strides, ShapedType::kDynamic))
+      return failure();
+    view->sizes = llvm::to_vector(type.getShape());
+    view->strides = std::move(strides);
+    return view;
+  }
+  return failure();
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Phase
+//===------------------------------------------------------------------------------------------===//
+
+Phase::Phase(Planner &planner, func::FuncOp function, Location loc)
+    : builder(function.getBody().front().getTerminator()), function(function), loc(loc),
+      planner(&planner) {}
+
+Value Phase::index(int64_t value) { return builder.create<arith::ConstantIndexOp>(loc, value); }
+
+Value Phase::constant(TypedAttr value) { return builder.create<arith::ConstantOp>(loc, value); }
+
+Value Phase::buffer(int64_t elements, Type element, Space space, int64_t depth) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&function.getBody().front());
+  return builder.create<BufferOp>(loc, memoryType(elements, element, space), depth, IntegerAttr());
+}
+
+Value Phase::argument(Type type, const Twine &binding, Location loc) {
+  std::string name = binding.str();
+  Value &argument = arguments[name];
+  if (argument)
+    return argument;
+  unsigned number = function.getNumArguments();
+  function.insertArgument(number, type, DictionaryAttr(), loc);
+  function.setArgAttr(number, kBinding, builder.getStringAttr(name));
+  return argument = function.getArgument(number);
+}
+
+// "parameter:2", "result:0" or "error" of a kernel argument.
+static std::string bindingOf(func::FuncOp kernel, BlockArgument argument) {
+  unsigned results = 0;
+  for (unsigned i = 0; i < argument.getArgNumber(); ++i)
+    results += kernel.getArgAttr(i, "asc.result") != nullptr;
+  if (kernel.getArgAttr(argument.getArgNumber(), "asc.error_buffer"))
+    return "error";
+  if (kernel.getArgAttr(argument.getArgNumber(), "asc.result"))
+    return "result:" + std::to_string(results);
+  return "parameter:" + std::to_string(argument.getArgNumber());
+}
+
+Value Phase::memory(Value root) {
+  auto type = cast<MemRefType>(root.getType());
+  MemRefType flat = memoryType(type.getNumElements(), type.getElementType(), Space::gm);
+  auto kernelArgument = dyn_cast<BlockArgument>(root);
+  if (kernelArgument)
+    return argument(flat, bindingOf(planner->kernel(), kernelArgument), root.getLoc());
+  return argument(flat, "workspace:" + Twine(planner->workspaceOf(root)), root.getLoc());
+}
+
+Value Phase::workspace(int64_t elements, Type element) {
+  int64_t number = planner->newWorkspace(elements * bytesOf(element));
+  return argument(memoryType(elements, element, Space::gm), "workspace:" + Twine(number), loc);
+}
+
+FailureOr<GmView> Phase::view(Value memref) {
+  FailureOr<MemRefView> located = planner->locate(memref);
+  if (failed(located))
+    return failure();
+  return view(*located);
+}
+
+FailureOr<GmView> Phase::view(const MemRefView &located) {
+  GmView result{memory(located.root), index(located.offset), located.sizes, located.strides,
+                located.element};
+  for (auto [term, factor] : located.terms) {
+    FailureOr<Value> value = scalar(term);
+    if (failed(value))
+      return failure();
+    result.offset = add(result.offset, mul(*value, factor));
+  }
+  return result;
+}
+
+FailureOr<Value> Phase::scalar(Value value) {
+  if (Value mapped = values.lookupOrNull(value))
+    return mapped;
+  if (auto kernelArgument = dyn_cast<BlockArgument>(value)) {
+    if (kernelArgument.getOwner() != &planner->kernel().getBody().front() ||
+        isa<MemRefType>(value.getType()))
+      return failure();
+    return argument(value.getType(), bindingOf(planner->kernel(), kernelArgument), value.getLoc());
+  }
+  Operation *op = value.getDefiningOp();
+  Value memref;
+  SmallVector<Value> indices;
+  if (auto load = dyn_cast<memref::LoadOp>(op)) {
+    memref = load.getMemref();
+    indices = llvm::to_vector(load.getIndices());
+  } else if (auto load = dyn_cast<affine::AffineLoadOp>(op)) {
+    memref = load.getMemref();
+    SmallVector<Value> operands;
+    for (Value operand : load.getMapOperands()) {
+      FailureOr<Value> made = scalar(operand);
+      if (failed(made))
+        return failure();
+      operands.push_back(*made);
+    }
+    FailureOr<GmView> from = view(memref);
+    auto coordinates =
+        affine::expandAffineMap(builder, op->getLoc(), load.getAffineMap(), operands);
+    if (failed(from) || (!coordinates && load.getAffineMap().getNumResults() > 0))
+      return failure();
+    Value offset = from->offset;
+    if (coordinates)
+      for (auto [coordinate, stride] : llvm::zip(*coordinates, from->strides))
+        offset = add(offset, mul(coordinate, stride));
+    return builder.create<memref::LoadOp>(op->getLoc(), from->memory, offset).getResult();
+  }
+  if (memref) {
+    FailureOr<GmView> from = view(memref);
+    if (failed(from))
+      return failure();
+    Value offset = from->offset;
+    for (auto [coordinate, stride] : llvm::zip(indices, from->strides)) {
+      FailureOr<Value> made = scalar(coordinate);
+      if (failed(made))
+        return failure();
+      offset = add(offset, mul(*made, stride));
+    }
+    return builder.create<memref::LoadOp>(op->getLoc(), from->memory, offset).getResult();
+  }
+  if (!isMemoryEffectFree(op) || op->getNumRegions() > 0)
+    return failure();
+  IRMapping mapping;
+  for (Value operand : op->getOperands()) {
+    FailureOr<Value> made = scalar(operand);
+    if (failed(made))
+      return failure();
+    mapping.map(operand, *made);
+  }
+  return builder.clone(*op, mapping)->getResult(cast<OpResult>(value).getResultNumber());
+}
+
+Value Phase::add(Value a, Value b) {
+  if (constantOf(a) == 0)
+    return b;
+  if (constantOf(b) == 0)
+    return a;
+  return builder.createOrFold<arith::AddIOp>(loc, a, b);
+}
+
+Value Phase::mul(Value a, int64_t factor) {
+  if (factor == 1)
+    return a;
+  return builder.createOrFold<arith::MulIOp>(loc, a, index(factor));
+}
+
+Value Phase::min(Value a, Value b) { return builder.createOrFold<arith::MinSIOp>(loc, a, b); }
+
+Value Phase::ceilDiv(Value a, int64_t divisor) {
+  return builder.createOrFold<arith::CeilDivUIOp>(loc, a, index(divisor));
+}
+
+} // namespace pyasc::npu

@@ -1,0 +1,130 @@
+// npu-verify-stage: checks what a module's npu.stage promises (docs/architecture.md).
+//
+// In and out: the same npu module. The verifiers of the ops look at one op; this pass looks at what
+// only the whole shows: attributes of module and functions, which core may do what, addresses.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include "compiler/target/ascend/npu.h"
+#include "compiler/target/ascend/passes.h"
+
+using namespace mlir;
+
+namespace pyasc::npu {
+
+namespace {
+
+enum class Stage { planned, placed, synced };
+
+bool isVectorSpace(Space space) { return space == Space::ub; }
+
+LogicalResult verifyBinding(func::FuncOp function, unsigned argument, size_t workspaces) {
+  auto binding = function.getArgAttrOfType<StringAttr>(argument, kBinding);
+  if (!binding)
+    return function.emitError("argument ") << argument << " has no " << kBinding;
+  auto [kind, number] = binding.getValue().split(':');
+  unsigned index = 0;
+  if (binding.getValue() != "error" &&
+      ((kind != "parameter" && kind != "result" && kind != "workspace") ||
+       number.getAsInteger(10, index)))
+    return function.emitError("argument ") << argument << " has the unknown binding " << binding;
+  if (kind == "workspace" && index >= workspaces)
+    return function.emitError("argument ") << argument << " is bound to a missing workspace";
+  Type type = function.getArgument(argument).getType();
+  if (isa<MemRefType>(type) && findSpace(type) != Space::gm)
+    return function.emitError("argument ") << argument << " is no memref in gm";
+  return success();
+}
+
+LogicalResult verifyOp(Operation *op, Stage stage, bool cube) {
+  bool isNpu = isa<NpuDialect>(op->getDialect());
+  bool isScalar = isa<arith::ArithDialect, scf::SCFDialect>(op->getDialect()) ||
+                  op->getDialect()->getNamespace() == "math" ||
+                  isa<memref::LoadOp, memref::StoreOp, func::ReturnOp, func::FuncOp>(op);
+  if (!isNpu && !isScalar)
+    return op->emitOpError("does not belong in an npu module");
+  for (Value operand : op->getOperands()) {
+    if (!isa<MemRefType>(operand.getType()))
+      continue;
+    std::optional<Space> space = findSpace(operand.getType());
+    if (!space)
+      return op->emitOpError("uses a memref without a space");
+    if (!isNpu && *space != Space::gm && *space != Space::ub)
+      return op->emitOpError("reaches ")
+             << stringifySpace(*space) << ", which the scalar unit cannot";
+    if (*space != Space::gm && isVectorSpace(*space) == cube)
+      return op->emitOpError("uses ") << stringifySpace(*space) << " on a core without it";
+  }
+  if (stage != Stage::synced && isa<SetFlagOp, WaitFlagOp, PipeBarrierOp>(op))
+    return op->emitOpError("exists from the stage synced on only");
+  if (auto instruction = dyn_cast<InstructionOpInterface>(op)) {
+    Pipe pipe = instruction.getPipe();
+    bool vectorPipe = pipe == Pipe::V || pipe == Pipe::MTE3;
+    bool cubePipe = pipe == Pipe::M || pipe == Pipe::MTE1 || pipe == Pipe::FIX;
+    if (cube ? vectorPipe : cubePipe)
+      return op->emitOpError("runs on a pipe that its core does not have");
+  }
+  if (auto buffer = dyn_cast<BufferOp>(op))
+    if ((stage != Stage::planned) != buffer.getAddr().has_value())
+      return op->emitOpError(stage == Stage::planned ? "has an address too early"
+                                                     : "has no address");
+  return success();
+}
+
+struct VerifyStagePass : PassWrapper<VerifyStagePass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyStagePass)
+  StringRef getArgument() const override { return "npu-verify-stage"; }
+  StringRef getDescription() const override { return "Check what the module's npu.stage promises"; }
+
+  void runOnOperation() override {
+    if (failed(verify(getOperation())))
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+
+  static LogicalResult verify(ModuleOp module) {
+    auto soc = module->getAttrOfType<StringAttr>(kSoc);
+    auto stageName = module->getAttrOfType<StringAttr>(kStage);
+    auto workspaces = module->getAttrOfType<ArrayAttr>(kWorkspaces);
+    if (!soc || !stageName || !workspaces)
+      return module.emitError("needs npu.soc, npu.stage and npu.workspaces");
+    if (!machine::FindSoc(soc.getValue()))
+      return module.emitError("names an unknown SoC: ") << soc;
+    Stage stage = Stage::planned;
+    if (stageName == kPlaced)
+      stage = Stage::placed;
+    else if (stageName == kSynced)
+      stage = Stage::synced;
+    else if (stageName != kPlanned)
+      return module.emitError("has an unknown npu.stage: ") << stageName;
+
+    for (auto function : module.getOps<func::FuncOp>()) {
+      auto core = function->getAttrOfType<StringAttr>(kCore);
+      auto blocks = function->getAttrOfType<IntegerAttr>(kBlocks);
+      if (!core || (core != "aic" && core != "aiv"))
+        return function.emitError("needs npu.core, aic or aiv");
+      if (!blocks || blocks.getInt() < 1)
+        return function.emitError("needs npu.blocks, at least 1");
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        if (failed(verifyBinding(function, i, workspaces.size())))
+          return failure();
+      WalkResult result = function.walk([&](Operation *op) {
+        return failed(verifyOp(op, stage, core == "aic")) ? WalkResult::interrupt()
+                                                          : WalkResult::advance();
+      });
+      if (result.wasInterrupted())
+        return failure();
+    }
+    return success();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createVerifyStagePass() { return std::make_unique<VerifyStagePass>(); }
+
+} // namespace pyasc::npu
