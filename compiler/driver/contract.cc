@@ -1,0 +1,287 @@
+#include "compiler/driver/contract.h"
+
+#include <map>
+
+#include "compiler/ir/asc_dialect.h"
+#include "compiler/target/ascend/npu.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+using namespace mlir;
+
+namespace pyasc::compiler {
+namespace {
+
+using ir::AscDialect;
+
+v1::DType dtypeOf(StringRef name) {
+  static const std::map<StringRef, v1::DType> kNames = {
+      {"bool", v1::DTYPE_BOOL},         {"int8", v1::DTYPE_INT8},
+      {"int16", v1::DTYPE_INT16},       {"int32", v1::DTYPE_INT32},
+      {"int64", v1::DTYPE_INT64},       {"uint8", v1::DTYPE_UINT8},
+      {"uint16", v1::DTYPE_UINT16},     {"uint32", v1::DTYPE_UINT32},
+      {"uint64", v1::DTYPE_UINT64},     {"float16", v1::DTYPE_FLOAT16},
+      {"bfloat16", v1::DTYPE_BFLOAT16}, {"float32", v1::DTYPE_FLOAT32},
+      {"float64", v1::DTYPE_FLOAT64},
+  };
+  auto found = kNames.find(name);
+  return found == kNames.end() ? v1::DTYPE_UNSPECIFIED : found->second;
+}
+
+std::string stringAttr(func::FuncOp kernel, unsigned argument, StringRef name) {
+  auto attribute = kernel.getArgAttrOfType<StringAttr>(argument, name);
+  return attribute ? attribute.str() : "";
+}
+
+void setConstant(v1::LaunchExpr *expr, int64_t value) {
+  v1::LaunchExpr::Step *step = expr->add_steps();
+  step->set_op(v1::LaunchExpr::OP_CONST);
+  step->set_value(value);
+}
+
+void setRange(Location loc, v1::SourceRange *range) {
+  auto position = loc->findInstanceOf<FileLineColLoc>();
+  if (!position)
+    return;
+  uint32_t file = 0;
+  position.getFilename().getValue().getAsInteger(10, file);
+  range->set_file(file);
+  range->set_line(position.getLine());
+  range->set_column(position.getColumn());
+  range->set_end_line(position.getLine());
+  range->set_end_column(position.getColumn());
+}
+
+struct Effects {
+  bool reads = false;
+  bool writes = false;
+};
+
+// What happens to a memref and everything that is a view of it. An op without known effects
+// counts as both.
+void collectEffects(Value memref, Effects &effects) {
+  for (OpOperand &use : memref.getUses()) {
+    Operation *op = use.getOwner();
+    if (auto view = dyn_cast<ViewLikeOpInterface>(op); view && view.getViewSource() == memref) {
+      collectEffects(op->getResult(0), effects);
+      continue;
+    }
+    if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
+      bool used = generic.payloadUsesValueFromOperand(&use);
+      effects.reads |= used;
+      effects.writes |= generic.isDpsInit(&use);
+      continue;
+    }
+    // The affine accesses implement effects on the op, not on the operand.
+    if (isa<affine::AffineReadOpInterface>(op)) {
+      effects.reads = true;
+      continue;
+    }
+    if (isa<affine::AffineWriteOpInterface>(op)) {
+      effects.writes = true;
+      continue;
+    }
+    auto interface = dyn_cast<MemoryEffectOpInterface>(op);
+    if (!interface) {
+      effects.reads = effects.writes = true;
+      continue;
+    }
+    SmallVector<MemoryEffects::EffectInstance> instances;
+    interface.getEffectsOnValue(memref, instances);
+    for (const MemoryEffects::EffectInstance &instance : instances) {
+      effects.reads |= isa<MemoryEffects::Read>(instance.getEffect());
+      effects.writes |= isa<MemoryEffects::Write>(instance.getEffect());
+    }
+  }
+}
+
+v1::Access accessOf(const Effects &effects) {
+  if (effects.reads)
+    return effects.writes ? v1::ACCESS_READ_WRITE : v1::ACCESS_READ;
+  return effects.writes ? v1::ACCESS_WRITE : v1::ACCESS_NONE;
+}
+
+void addParameter(func::FuncOp kernel, BlockArgument argument, v1::LaunchContract *contract) {
+  v1::Parameter *parameter = contract->add_parameters();
+  parameter->set_name(stringAttr(kernel, argument.getArgNumber(), AscDialect::kName));
+  v1::DType dtype = dtypeOf(stringAttr(kernel, argument.getArgNumber(), AscDialect::kDType));
+  setRange(argument.getLoc(), parameter->mutable_range());
+  if (auto memref = dyn_cast<MemRefType>(argument.getType())) {
+    parameter->mutable_tensor()->set_dtype(dtype);
+    for (int64_t extent : memref.getShape())
+      parameter->mutable_tensor()->add_shape(extent);
+    Effects effects;
+    collectEffects(argument, effects);
+    parameter->set_access(accessOf(effects));
+  } else {
+    parameter->set_scalar(dtype);
+    parameter->set_access(argument.use_empty() ? v1::ACCESS_NONE : v1::ACCESS_READ);
+  }
+}
+
+void addResult(func::FuncOp kernel, BlockArgument argument, v1::LaunchContract *contract) {
+  v1::Result *result = contract->add_results();
+  unsigned index = argument.getArgNumber();
+  result->set_name(stringAttr(kernel, index, AscDialect::kName));
+  result->set_dtype(dtypeOf(stringAttr(kernel, index, AscDialect::kDType)));
+  result->set_is_scalar(static_cast<bool>(kernel.getArgAttr(index, AscDialect::kScalarResult)));
+  for (int64_t extent : cast<MemRefType>(argument.getType()).getShape())
+    setConstant(result->add_shape(), extent);
+}
+
+// The compiler takes arguments as not overlapping, so any pair of which one is written may not be
+// one buffer.
+void addAliasRules(v1::LaunchContract *contract) {
+  auto written = [&](int i) {
+    const v1::Parameter &parameter = contract->parameters(i);
+    return parameter.has_tensor() &&
+           (parameter.access() == v1::ACCESS_WRITE || parameter.access() == v1::ACCESS_READ_WRITE);
+  };
+  for (int i = 0; i < contract->parameters_size(); ++i)
+    for (int j = i + 1; j < contract->parameters_size(); ++j)
+      if (contract->parameters(i).has_tensor() && contract->parameters(j).has_tensor() &&
+          (written(i) || written(j))) {
+        v1::AliasRule *rule = contract->add_aliases();
+        rule->set_first(static_cast<uint32_t>(i));
+        rule->set_second(static_cast<uint32_t>(j));
+      }
+}
+
+void addErrorTable(func::FuncOp kernel, v1::LaunchContract *contract) {
+  auto table = kernel->getAttrOfType<ArrayAttr>(AscDialect::kErrors);
+  if (!table)
+    return;
+  for (Attribute attribute : table) {
+    auto row = cast<DictionaryAttr>(attribute);
+    v1::ErrorEntry *entry = contract->add_error_table();
+    entry->set_code(row.getAs<IntegerAttr>("code").getInt());
+    entry->set_message(row.getAs<StringAttr>("message").str());
+  }
+  kernel.walk([&](ir::CheckOp check) {
+    for (v1::ErrorEntry &entry : *contract->mutable_error_table())
+      if (entry.code() == static_cast<int64_t>(check.getCode()))
+        setRange(check.getLoc(), entry.mutable_range());
+  });
+}
+
+bool isErrorBuffer(func::FuncOp kernel, unsigned index) {
+  return static_cast<bool>(kernel.getArgAttr(index, AscDialect::kErrorBuffer));
+}
+
+bool isResult(func::FuncOp kernel, unsigned index) {
+  return kernel.getArgAttr(index, AscDialect::kResult) ||
+         kernel.getArgAttr(index, AscDialect::kScalarResult);
+}
+
+} // namespace
+
+v1::LaunchContract DescribeKernel(func::FuncOp kernel) {
+  v1::LaunchContract contract;
+  contract.set_schema_version(1);
+  for (BlockArgument argument : kernel.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    if (isErrorBuffer(kernel, index))
+      continue;
+    if (isResult(kernel, index))
+      addResult(kernel, argument, &contract);
+    else
+      addParameter(kernel, argument, &contract);
+  }
+  addAliasRules(&contract);
+  addErrorTable(kernel, &contract);
+  return contract;
+}
+
+void AddHostPhase(func::FuncOp kernel, const std::string &entry, v1::LaunchContract *contract) {
+  v1::Phase *phase = contract->add_phases();
+  phase->set_core(v1::CORE_KIND_HOST);
+  phase->set_entry(entry);
+  setConstant(phase->mutable_blocks(), 1);
+  uint32_t parameters = 0;
+  uint32_t results = 0;
+  for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {
+    v1::PhaseArgument *argument = phase->add_arguments();
+    if (isErrorBuffer(kernel, index))
+      argument->set_error_buffer(true);
+    else if (isResult(kernel, index))
+      argument->set_result(results++);
+    else
+      argument->set_parameter(parameters++);
+  }
+}
+
+void AddNpuPhases(ModuleOp module, v1::LaunchContract *contract) {
+  if (auto workspaces = module->getAttrOfType<ArrayAttr>(npu::kWorkspaces))
+    for (Attribute bytes : workspaces)
+      setConstant(contract->add_workspaces()->mutable_bytes(), cast<IntegerAttr>(bytes).getInt());
+  for (auto function : module.getOps<func::FuncOp>()) {
+    v1::Phase *phase = contract->add_phases();
+    phase->set_core(function->getAttrOfType<StringAttr>(npu::kCore).getValue() == "aic"
+                        ? v1::CORE_KIND_AIC
+                        : v1::CORE_KIND_AIV);
+    phase->set_entry(function.getName().str());
+    setConstant(phase->mutable_blocks(),
+                function->getAttrOfType<IntegerAttr>(npu::kBlocks).getInt());
+    for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+      StringRef binding = function.getArgAttrOfType<StringAttr>(index, npu::kBinding).getValue();
+      v1::PhaseArgument *argument = phase->add_arguments();
+      auto [kind, number_text] = binding.split(':');
+      uint32_t number = 0;
+      number_text.getAsInteger(10, number);
+      if (kind == "parameter")
+        argument->set_parameter(number);
+      else if (kind == "result")
+        argument->set_result(number);
+      else if (kind == "workspace")
+        argument->set_workspace(number);
+      else
+        argument->set_error_buffer(true);
+    }
+  }
+}
+
+double CompulsoryBytes(const v1::LaunchContract &contract) {
+  auto element = [](v1::DType dtype) -> double {
+    switch (dtype) {
+    case v1::DTYPE_BOOL:
+    case v1::DTYPE_INT8:
+    case v1::DTYPE_UINT8:
+      return 1;
+    case v1::DTYPE_INT16:
+    case v1::DTYPE_UINT16:
+    case v1::DTYPE_FLOAT16:
+    case v1::DTYPE_BFLOAT16:
+      return 2;
+    case v1::DTYPE_INT32:
+    case v1::DTYPE_UINT32:
+    case v1::DTYPE_FLOAT32:
+      return 4;
+    default:
+      return 8;
+    }
+  };
+  double total = 0;
+  for (const v1::Parameter &parameter : contract.parameters()) {
+    if (!parameter.has_tensor())
+      continue;
+    double bytes = element(parameter.tensor().dtype());
+    for (int64_t extent : parameter.tensor().shape())
+      bytes *= static_cast<double>(extent);
+    if (parameter.access() == v1::ACCESS_READ || parameter.access() == v1::ACCESS_WRITE)
+      total += bytes;
+    else if (parameter.access() == v1::ACCESS_READ_WRITE)
+      total += 2 * bytes;
+  }
+  for (const v1::Result &result : contract.results()) {
+    double bytes = element(result.dtype());
+    for (const v1::LaunchExpr &extent : result.shape())
+      bytes *= static_cast<double>(extent.steps(0).value());
+    total += bytes;
+  }
+  return total;
+}
+
+} // namespace pyasc::compiler

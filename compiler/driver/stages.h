@@ -1,0 +1,51 @@
+// Runs the compiler's stages: keeps their times, their IR where it was asked for, and turns MLIR's
+// diagnostics into ours.
+#ifndef PYASC_COMPILER_DRIVER_STAGES_H
+#define PYASC_COMPILER_DRIVER_STAGES_H
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "compiler/diag/diagnostic.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "pyasc/v1/artifact.pb.h"
+#include "pyasc/v1/report.pb.h"
+
+namespace pyasc::compiler {
+
+class Stages {
+public:
+  // None of the pointers is owned; all outlive the object. `dump`: keep the IR after every pass.
+  Stages(diag::DiagnosticList *diagnostics, v1::CompileReport *report, v1::Artifact *artifact,
+         bool dump)
+      : diagnostics_(diagnostics), report_(report), artifact_(artifact), dump_(dump) {}
+
+  // Times `work` as one stage.
+  void Time(const std::string &name, const std::function<void()> &work);
+
+  // Runs a pipeline over `module` as one stage. An error of a pass becomes a diagnostic with the
+  // code "cannot-lower" at the source line that the op came from. True: it succeeded.
+  bool Run(const std::string &name, mlir::ModuleOp module,
+           const std::function<void(mlir::OpPassManager &)> &build);
+
+  // Keeps the module's text as "stages/NN-name.mlir" when dumping.
+  void Dump(const std::string &name, mlir::ModuleOp module);
+
+private:
+  diag::DiagnosticList *diagnostics_;
+  v1::CompileReport *report_;
+  v1::Artifact *artifact_;
+  bool dump_;
+  int dumped_ = 0;
+  std::string last_;
+};
+
+// The text of a module, without locations.
+std::string TextOf(mlir::ModuleOp module);
+
+} // namespace pyasc::compiler
+
+#endif // PYASC_COMPILER_DRIVER_STAGES_H
