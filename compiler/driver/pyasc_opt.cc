@@ -4,6 +4,7 @@
 //
 // The module goes to stdout; exit code 1 and diagnostics on stderr when parsing, a pass or the
 // verifier fails.
+#include "compiler/ir/asc_dialect.h"
 #include "compiler/target/ascend/npu.h"
 #include "compiler/target/ascend/passes.h"
 #include "compiler/transform/passes.h"
@@ -41,7 +42,7 @@ mlir::LogicalResult process(std::unique_ptr<llvm::MemoryBuffer> buffer,
   mlir::DialectRegistry registry;
   registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::scf::SCFDialect, pyasc::npu::NpuDialect>();
+                  mlir::scf::SCFDialect, pyasc::ir::AscDialect, pyasc::npu::NpuDialect>();
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.allowUnregisteredDialects(allowUnregistered);
 

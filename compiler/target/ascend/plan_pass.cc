@@ -1,5 +1,7 @@
 // The planning pass around Planner (plan.h), and the pipeline of the Ascend lowering.
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
@@ -23,7 +25,8 @@ struct PlanPass : PassWrapper<PlanPass, OperationPass<ModuleOp>> {
   StringRef getArgument() const override { return "npu-plan"; }
   StringRef getDescription() const override { return "Plan a structured kernel's phases"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<NpuDialect, arith::ArithDialect, scf::SCFDialect, affine::AffineDialect>();
+    registry.insert<NpuDialect, arith::ArithDialect, scf::SCFDialect, affine::AffineDialect,
+                    math::MathDialect, memref::MemRefDialect>();
   }
 
   void runOnOperation() override {
@@ -63,6 +66,7 @@ void buildAscendPipeline(OpPassManager &manager, const PlanOptions &options) {
   manager.addPass(createPlanPass(options));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addPass(createVerifyStagePass());
   manager.addPass(createPlacePass(options));
   manager.addPass(createVerifyStagePass());

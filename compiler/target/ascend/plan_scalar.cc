@@ -1,13 +1,149 @@
-// Steps on the scalar unit.
+// Scalar planning: steps that neither cube nor vector unit can do become AIV phases whose scalar
+// unit does everything, element by element.
+//
+// In: any steps of the structured or the kernel form. Out: one phase; on several cores where the
+// step's outermost loops are parallel and its writes can be kept in separate cache lines.
+#include "compiler/ir/asc_dialect.h"
 #include "compiler/target/ascend/plan.h"
-
-using namespace mlir;
+#include "compiler/target/ascend/plan_scalar_emit.h"
+#include "compiler/target/ascend/plan_scalar_split.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace pyasc::npu {
 
+using namespace mlir;
+
+namespace {
+
+std::string describe(Operation *step, int64_t blocks) {
+  std::string what;
+  if (auto generic = dyn_cast<linalg::GenericOp>(step)) {
+    what = "operation over ";
+    llvm::interleave(
+        generic.getStaticLoopRanges(), [&](int64_t extent) { what += std::to_string(extent); },
+        [&] { what += "x"; });
+  } else if (isa<affine::AffineForOp, scf::ForOp, scf::WhileOp>(step)) {
+    what = "loop";
+  } else if (isa<affine::AffineIfOp, scf::IfOp>(step)) {
+    what = "branch";
+  } else {
+    what = "statement";
+  }
+  return what + (blocks > 1 ? " on " + std::to_string(blocks) + " cores" : " on one core");
+}
+
+void record(Planner &planner, Operation *step, const ScalarSplit &split) {
+  Lowered lowered{step->getLoc(), "scalar", describe(step, split.blocks), ""};
+  if (auto reason = step->getAttrOfType<StringAttr>("asc.scalar_reason"))
+    lowered.reason = reason.getValue().str();
+  planner.record(std::move(lowered));
+}
+
+// Steps after the first that run in its phase too: statements, loops and branches that would
+// have no more cores in a phase of their own. Generics are offered to the better units first.
+size_t countTogether(Planner &planner, ArrayRef<Operation *> steps, int64_t cores) {
+  size_t count = 1;
+  while (count < steps.size() && !isa<linalg::GenericOp>(steps[count]) &&
+         !SplitScalarStep(steps[count], cores).divided())
+    ++count;
+  return count;
+}
+
+// Rounded up so that copies of different cores share no cache line.
+int64_t privateElements(Value tensor) {
+  auto type = cast<MemRefType>(tensor.getType());
+  int64_t bytes = bytesOf(type.getElementType());
+  return llvm::divideCeil(type.getNumElements() * bytes, kCacheLine) * kCacheLine / bytes;
+}
+
+// The step's loops for the iterations of this core.
+LogicalResult emitShare(PhaseEmitter &emitter, Operation *step, const ScalarSplit &split) {
+  OpBuilder &builder = emitter.builder();
+  Location loc = step->getLoc();
+  Value block = builder.create<BlockIdxOp>(loc, builder.getIndexType());
+  Value chunk = emitter.index(loc, split.chunk);
+  Value from = builder.create<arith::MulIOp>(loc, block, chunk);
+  Value to = builder.create<arith::MinSIOp>(loc, builder.create<arith::AddIOp>(loc, from, chunk),
+                                            emitter.index(loc, split.trips));
+  auto loop = builder.create<scf::ForOp>(loc, from, to, emitter.index(loc, 1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> iterations(split.extents.size());
+  Value rest = loop.getInductionVar();
+  for (size_t k = split.extents.size(); k-- > 0;) {
+    if (k == 0) {
+      iterations[0] = rest;
+      break;
+    }
+    Value extent = emitter.index(loc, split.extents[k]);
+    iterations[k] = builder.create<arith::RemUIOp>(loc, rest, extent);
+    rest = builder.create<arith::DivUIOp>(loc, rest, extent);
+  }
+  if (auto generic = dyn_cast<linalg::GenericOp>(step))
+    return emitter.emitGeneric(generic, iterations);
+  for (auto [k, op] : llvm::enumerate(split.loops)) {
+    auto level = cast<affine::AffineForOp>(op);
+    OpFoldResult at = emitter.mul(loc, iterations[k], builder.getIndexAttr(level.getStepAsInt()));
+    at = emitter.add(loc, at, builder.getIndexAttr(level.getConstantLowerBound()));
+    emitter.map(level.getInductionVar(), emitter.materialize(loc, at));
+    for (Operation &inner : level.getBody()->without_terminator())
+      if (!llvm::is_contained(split.loops, &inner) && failed(emitter.emit(&inner)))
+        return failure();
+  }
+  return success();
+}
+
+} // namespace
+
 size_t planScalar(Planner &planner, ArrayRef<Operation *> steps, std::string &reason) {
-  reason = "no plan for " + steps.front()->getName().getStringRef().str();
-  return 0;
+  int64_t cores = planner.cores("aiv");
+  ScalarSplit split = SplitScalarStep(steps.front(), cores);
+  size_t count = split.divided() ? 1 : countTogether(planner, steps, cores);
+  Operation *first = steps.front(), *last = steps[count - 1];
+
+  Phase phase = planner.begin(first->getLoc(), "aiv", split.blocks);
+  PhaseEmitter::Outside outside;
+  auto isPrivate = [&](Value tensor) {
+    return split.divided() && llvm::is_contained(split.privateTensors, tensor);
+  };
+  outside.bindTensor = [&](Value tensor) {
+    if (!isPrivate(tensor))
+      return phase.memory(tensor);
+    return phase.workspace(privateElements(tensor) * split.blocks,
+                           cast<MemRefType>(tensor.getType()).getElementType());
+  };
+  outside.privateStride = [&](Value tensor) -> int64_t {
+    return isPrivate(tensor) ? privateElements(tensor) : 0;
+  };
+  outside.bindScalar = [&](BlockArgument argument) { return phase.scalar(argument); };
+  outside.isLocalCell = [&](Value cell) {
+    return llvm::all_of(cell.getUsers(), [&](Operation *user) {
+      Operation *top = first->getBlock()->findAncestorOpInBlock(*user);
+      return top && !top->isBeforeInBlock(first) && !last->isBeforeInBlock(top);
+    });
+  };
+  PhaseEmitter emitter(phase.builder, &phase.function.front(), std::move(outside));
+
+  if (split.divided()) {
+    if (failed(emitShare(emitter, first, split))) {
+      reason = emitter.reason();
+      return 0;
+    }
+  } else {
+    // Loads and computations between the steps belong to the phase at their place.
+    for (Operation *op = first;; op = op->getNextNode()) {
+      if (!planner.isFolded(op) && failed(emitter.emit(op))) {
+        reason = emitter.reason();
+        return 0;
+      }
+      if (op == last)
+        break;
+    }
+  }
+  for (Operation *step : steps.take_front(count))
+    record(planner, step, split);
+  return count;
 }
 
 } // namespace pyasc::npu

@@ -44,13 +44,16 @@ LogicalResult verifyOp(Operation *op, Stage stage, bool cube) {
   bool isNpu = isa<NpuDialect>(op->getDialect());
   bool isScalar = isa<arith::ArithDialect, scf::SCFDialect>(op->getDialect()) ||
                   op->getDialect()->getNamespace() == "math" ||
-                  isa<memref::LoadOp, memref::StoreOp, func::ReturnOp, func::FuncOp>(op);
+                  isa<memref::LoadOp, memref::StoreOp, memref::AllocaOp, func::ReturnOp,
+                      func::FuncOp>(op);
   if (!isNpu && !isScalar)
     return op->emitOpError("does not belong in an npu module");
   for (Value operand : op->getOperands()) {
     if (!isa<MemRefType>(operand.getType()))
       continue;
     std::optional<Space> space = findSpace(operand.getType());
+    if (!space && cast<MemRefType>(operand.getType()).getRank() == 0)
+      continue; // a cell: a variable of the scalar unit
     if (!space)
       return op->emitOpError("uses a memref without a space");
     if (!isNpu && *space != Space::gm && *space != Space::ub)
