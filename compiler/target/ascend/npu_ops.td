@@ -298,7 +298,9 @@ def Npu_MmadOp : Npu_Instruction<"mmad", "M"> {
 def Npu_VBinaryOp : Npu_Instruction<"vbinary", "V"> {
   let summary = "dst = a op b, elementwise";
   let description = [{
-    add sub mul max min: i16 i32 f16 f32; div: f16 f32; and, or: i16. One type for all operands.
+    add sub mul max min: i16 i32 f16 f32; div: f16 f32; and, or: i8 i16 i32, bit by bit (i8
+    for masks: an even count). One type for all operands. Ascend C's And and Or know 16 bits only:
+    i8 and i32 are reinterpreted as i16.
   }];
   let arguments = (ins Npu_BinaryAttr:$op, Npu_Memory:$dst, Index:$dst_offset, Npu_Memory:$a,
                        Index:$a_offset, Npu_Memory:$b, Index:$b_offset, Index:$count);
@@ -311,7 +313,7 @@ def Npu_VBinaryOp : Npu_Instruction<"vbinary", "V"> {
 def Npu_VUnaryOp : Npu_Instruction<"vunary", "V"> {
   let summary = "dst = op a, elementwise";
   let description = [{
-    f16 and f32; relu also i32; not: i16. neg is multiplication by -1 (so that -0.0 is right).
+    f16 and f32; relu also i32; not: as `and` of vbinary. neg is multiplication by -1 (so that -0.0 is right).
   }];
   let arguments = (ins Npu_UnaryAttr:$op, Npu_Memory:$dst, Index:$dst_offset, Npu_Memory:$a,
                        Index:$a_offset, Index:$count);
@@ -382,7 +384,10 @@ def Npu_VComparesOp : Npu_Instruction<"vcompares", "V"> {
 
 def Npu_VSelectOp : Npu_Instruction<"vselect", "V"> {
   let summary = "dst[i] = bit i of mask ? a[i] : b[i]";
-  let description = [{ f16 f32; mask as `npu.vcompare` writes it. }];
+  let description = [{
+    i16 i32 f16 f32; mask as `npu.vcompare` writes it. Integers are moved bit by bit: in Ascend C
+    they are reinterpreted as floats of their width.
+  }];
   let arguments = (ins Npu_Memory:$dst, Index:$dst_offset, Npu_Memory:$mask, Index:$mask_offset,
                        Npu_Memory:$a, Index:$a_offset, Npu_Memory:$b, Index:$b_offset,
                        Index:$count);

@@ -94,13 +94,16 @@ bool isArithmetic(Type type) {
   return isHalfOrFloat(type) || type.isInteger(16) || type.isInteger(32);
 }
 
+// What bitwise operations work on: i8 for masks.
+bool isBits(Type type) { return type.isInteger(8) || type.isInteger(16) || type.isInteger(32); }
+
 bool binaryHas(Binary op, Type type) {
   switch (op) {
   case Binary::div:
     return isHalfOrFloat(type);
   case Binary::and_:
   case Binary::or_:
-    return type.isInteger(16);
+    return isBits(type);
   default:
     return isArithmetic(type);
   }
@@ -250,7 +253,7 @@ LogicalResult VBinaryOp::verify() {
 
 LogicalResult VUnaryOp::verify() {
   Type type = elementOf(getDst());
-  bool has = getOp() == Unary::not_   ? type.isInteger(16)
+  bool has = getOp() == Unary::not_   ? isBits(type)
              : getOp() == Unary::relu ? isHalfOrFloat(type) || type.isInteger(32)
                                       : isHalfOrFloat(type);
   return Check(*this)
@@ -334,7 +337,7 @@ LogicalResult VSelectOp::verify() {
       .ub("b", getB(), getBOffset())
       .that(type == elementOf(getA()) && type == elementOf(getB()), "needs one element type")
       .that(elementOf(getMask()).isInteger(8), "reads a mask of i8")
-      .that(isHalfOrFloat(type), "does not exist for this element type");
+      .that(isArithmetic(type), "does not exist for this element type");
 }
 
 LogicalResult VReduceOp::verify() {
