@@ -37,6 +37,9 @@ public:
   // Replace the text of `range`. An empty range inserts, an empty replacement removes.
   DiagnosticBuilder &FixIt(const SourceRange &range, std::string_view replacement);
 
+  // For callers that report nothing this time.
+  static DiagnosticBuilder Dropped() { return {nullptr, nullptr}; }
+
   // Whether the diagnostic was kept.
   explicit operator bool() const { return diagnostic_ != nullptr; }
 
