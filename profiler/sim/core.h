@@ -1,0 +1,96 @@
+// One simulated core: its scalar unit, its pipes with their queues, its flags and memories.
+#ifndef PYASC_PROFILER_SIM_CORE_H
+#define PYASC_PROFILER_SIM_CORE_H
+
+#include <array>
+#include <deque>
+#include <memory>
+
+#include "profiler/sim/race.h"
+#include "profiler/sim/scalar_unit.h"
+#include "profiler/sim/timing.h"
+
+namespace pyasc::sim {
+
+// An instruction in a pipe's queue, since the scalar unit's time `ready`.
+struct Queued {
+  Operation operation;
+  double ready = 0;
+};
+
+// What is under way in a pipe: an instruction whose effect comes at `done`, or a flag that is
+// raised then.
+struct InFlight {
+  Operation operation;
+  double done = 0;
+  // Of the pipe when a flag was set.
+  RaceChecker::Clock clock = {};
+};
+
+struct PipeState {
+  std::deque<Queued> queue;
+  // Entries of the queue that count against its depth: flags do not.
+  int queued_instructions = 0;
+  std::deque<InFlight> in_flight;
+  // When the next instruction may start.
+  double free_at = 0;
+  // End of the last effect.
+  double last_done = 0;
+  // An event that will look at the queue is under way.
+  bool try_pending = false;
+  // Waits for a flag, or for in_flight to become empty.
+  enum class Blocked { kNo, kFlag, kDrain } blocked = Blocked::kNo;
+  double blocked_since = 0;
+  // Statistics.
+  double busy = 0;
+  double wait = 0;
+  int64_t instructions = 0;
+};
+
+// Times at which a flag was raised and not yet lowered; correct programs have one at most.
+struct FlagState {
+  struct Raise {
+    double time = 0;
+    RaceChecker::Clock clock = {};
+    uint32_t line = 0;
+  };
+  std::deque<Raise> raised;
+};
+
+struct Core {
+  Core(const machine::Soc &soc, bool cube, int index)
+      : index(index), memory(soc, cube),
+        cache(cube ? soc.scalar.dcache_cube_bytes : soc.scalar.dcache_vector_bytes), races(memory) {
+  }
+
+  FlagState &flag(int from, int to, int64_t id) {
+    return flags[(from * sim_isa::kNumPipes + to) * sim_isa::kMaxEventIds + id];
+  }
+
+  int index;
+  CoreMemory memory;
+  DataCache cache;
+  RaceChecker races;
+  ScalarUnit scalar;
+  std::array<PipeState, sim_isa::kNumPipes> pipes;
+  std::array<FlagState, sim_isa::kNumPipes * sim_isa::kNumPipes * sim_isa::kMaxEventIds> flags;
+
+  // What the scalar unit does. kQueueFull: `pending` waits for room in its pipe's queue.
+  enum class State { kIdle, kRunning, kQueueFull, kWaitFlag, kDrainAll, kHalted };
+  State state = State::kIdle;
+  Operation pending;
+  double stalled_since = 0;
+  double scalar_wait = 0;
+
+  int64_t block = -1;
+  double block_start = 0;
+  // Sum over the blocks that this core ran, and the end of the last.
+  double active = 0;
+  double end = 0;
+  // Until the scalar unit halted, summed over the blocks.
+  double scalar_active = 0;
+};
+
+} // namespace pyasc::sim
+
+#endif // PYASC_PROFILER_SIM_CORE_H

@@ -1,0 +1,546 @@
+#include "profiler/sim/engine.h"
+
+#include <algorithm>
+
+#include "profiler/sim/fault.h"
+#include "profiler/sim/text.h"
+#include "profiler/sim/units.h"
+
+namespace pyasc::sim {
+namespace {
+
+using namespace sim_isa;
+
+constexpr int kScalarPipe = static_cast<int>(Pipe::kS);
+
+std::string FlagName(const Operation &o) {
+  return Cat(PipeName(static_cast<Pipe>(o.descriptor->sub)), "->",
+             PipeName(static_cast<Pipe>(o.descriptor->aux)), " id ", o.v[0]);
+}
+
+constexpr std::string_view kSpaceNames[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C"};
+
+} // namespace
+
+bool Engine::Event::operator>(const Event &other) const {
+  if (time != other.time)
+    return time > other.time;
+  if (kind != other.kind)
+    return kind > other.kind;
+  if (core != other.core)
+    return core > other.core;
+  if (pipe != other.pipe)
+    return pipe > other.pipe;
+  return age > other.age;
+}
+
+Engine::Engine(const machine::Soc &soc) : soc_(soc), memory_system_(soc) {}
+Engine::~Engine() = default;
+
+absl::StatusOr<PhaseResult> Engine::Run(const PhaseRequest &request, GlobalMemory &gm) {
+  request_ = request;
+  gm_ = &gm;
+  const Function &f = *request.function;
+  code_ = std::make_unique<ScalarCode>(f, soc_, request.timing);
+  events_ = {};
+  active_.clear();
+  age_ = 0;
+  next_block_ = 0;
+  finished_blocks_ = 0;
+  status_ = absl::OkStatus();
+  traffic_ = {};
+  lines_.clear();
+  memory_system_.Restart();
+  auto &pool = f.cube ? cube_cores_ : vector_cores_;
+  const int64_t all_cores = f.cube ? soc_.cube_cores : soc_.vector_cores;
+  const int64_t cores = std::min(request.blocks, all_cores);
+  for (int64_t n = 0; n < cores; ++n) {
+    if (static_cast<int64_t>(pool.size()) == n)
+      pool.push_back(std::make_unique<Core>(soc_, f.cube, static_cast<int>(n)));
+    active_.push_back(pool[n].get());
+  }
+  const double stagger =
+      (f.cube ? soc_.launch.cube_stagger_us : soc_.launch.vector_stagger_us) * soc_.clock_ghz * 1e3;
+  for (int64_t n = 0; n < cores; ++n) {
+    Core &core = *active_[n];
+    core.active = core.end = core.scalar_active = core.scalar_wait = 0;
+    core.scalar.instructions = core.scalar.cache_misses = 0;
+    core.scalar.counts.clear();
+    core.scalar.miss_time.clear();
+    for (PipeState &pipe : core.pipes)
+      pipe = {};
+    StartBlock(core, request.timing
+                         ? stagger * static_cast<double>(n) / static_cast<double>(all_cores)
+                         : 0);
+  }
+  while (!events_.empty() && status_.ok()) {
+    const Event event = events_.top();
+    events_.pop();
+    Core &core = *active_[event.core];
+    switch (event.kind) {
+    case EventKind::kComplete:
+      Complete(core, event.pipe, event.time);
+      break;
+    case EventKind::kTry:
+      core.pipes[event.pipe].try_pending = false;
+      TryPipe(core, event.pipe, event.time);
+      break;
+    case EventKind::kScalar:
+      RunScalar(core);
+      break;
+    }
+    if (status_.ok())
+      ResumeIfDrained(core);
+    if (status_.ok())
+      FinishBlockIfDone(core);
+  }
+  if (status_.ok() && finished_blocks_ < request.blocks)
+    status_ = Deadlock();
+  if (!status_.ok()) {
+    // Nothing of a failed phase may leak into the next.
+    pool.clear();
+    return status_;
+  }
+  return Collect();
+}
+
+void Engine::Push(double time, EventKind kind, Core &core, int pipe) {
+  events_.push({time, kind, static_cast<uint8_t>(pipe), static_cast<uint16_t>(core.index), age_++});
+}
+
+// ------------------------------------------------------------------------------------- blocks
+
+void Engine::StartBlock(Core &core, double time) {
+  core.block = next_block_++;
+  core.block_start = time;
+  core.memory.Reset();
+  core.cache.Reset();
+  core.races.Reset();
+  for (PipeState &pipe : core.pipes)
+    pipe.free_at = pipe.last_done = time;
+  std::vector<uint64_t> arguments(request_.arguments.begin(), request_.arguments.end());
+  for (size_t n = 0; n < request_.argument_strides.size(); ++n)
+    arguments[n] += request_.argument_strides[n] * static_cast<uint64_t>(core.block);
+  ScalarPorts ports{.gm = gm_,
+                    .cache = &core.cache,
+                    .ub = &core.memory[Space::kUb],
+                    .races = request_.check_races ? &core.races : nullptr,
+                    .data = request_.data,
+                    .miss_cycles = request_.timing ? soc_.gm.scalar_latency_cycles : 0};
+  core.scalar.Start(*code_, ports, arguments, core.block, request_.blocks);
+  core.scalar.time = time;
+  core.state = Core::State::kRunning;
+  Push(time, EventKind::kScalar, core, kScalarPipe);
+}
+
+void Engine::FinishBlockIfDone(Core &core) {
+  if (core.state != Core::State::kHalted)
+    return;
+  for (const PipeState &pipe : core.pipes)
+    if (!pipe.queue.empty() || !pipe.in_flight.empty())
+      return;
+  EndBlock(core);
+}
+
+void Engine::EndBlock(Core &core) {
+  core.state = Core::State::kIdle;
+  double end = core.scalar.time;
+  for (const PipeState &pipe : core.pipes)
+    end = std::max(end, pipe.last_done);
+  for (int from = 0; from < kNumPipes; ++from)
+    for (int to = 0; to < kNumPipes; ++to)
+      for (int id = 0; id < kMaxEventIds; ++id)
+        if (FlagState &flag = core.flag(from, to, id); !flag.raised.empty())
+          return Fail(core, flag.raised.front().line,
+                      Cat("flag ", PipeName(static_cast<Pipe>(from)), "->",
+                          PipeName(static_cast<Pipe>(to)), " id ", id,
+                          " is still raised at the end: nothing waits for it"));
+  if (const DataCache::Line *line = core.cache.FindDirty())
+    return Fail(core, line->writer,
+                "the phase ends while the scalar unit's data cache holds what was written to GM "
+                "here: a cache flush is missing");
+  core.active += end - core.block_start;
+  core.scalar_active += core.scalar.time - core.block_start;
+  core.end = end;
+  ++finished_blocks_;
+  if (next_block_ < request_.blocks)
+    StartBlock(core, end);
+}
+
+// ------------------------------------------------------------------------------- scalar unit
+
+void Engine::RunScalar(Core &core) {
+  core.state = Core::State::kRunning;
+  for (;;) {
+    const ScalarUnit::Stop stop =
+        request_.profile ? core.scalar.Run<true>() : core.scalar.Run<false>();
+    if (stop == ScalarUnit::Stop::kFault)
+      return Fail(core, core.scalar.line, core.scalar.fault);
+    if (stop == ScalarUnit::Stop::kHalt) {
+      core.state = Core::State::kHalted;
+      return;
+    }
+    Operation operation;
+    operation.descriptor = &request_.function->descriptors[core.scalar.issued];
+    operation.line = core.scalar.line;
+    for (size_t n = 0; n < operation.descriptor->fields.size(); ++n) {
+      const Field &field = operation.descriptor->fields[n];
+      operation.v[n] = field.value;
+      if (field.reg != kNoRegister)
+        operation.v[n] = static_cast<int64_t>(static_cast<uint64_t>(field.value) +
+                                              static_cast<uint64_t>(core.scalar.reg(field.reg)) *
+                                                  static_cast<uint64_t>(int64_t{field.scale}));
+    }
+    if (!Issue(core, operation) || !status_.ok())
+      return;
+  }
+}
+
+bool Engine::Issue(Core &core, Operation operation) {
+  const Descriptor &d = *operation.descriptor;
+  if (d.op == PipeOp::kSetFlag || d.op == PipeOp::kWaitFlag)
+    if (operation.v[0] < 0 || operation.v[0] >= kMaxEventIds) {
+      Fail(core, operation.line, Cat("there is no event id ", operation.v[0]));
+      return false;
+    }
+  if (d.pipe == Pipe::kS || d.pipe == Pipe::kAll)
+    return IssueOnScalar(core, operation);
+  PipeState &pipe = core.pipes[static_cast<int>(d.pipe)];
+  const bool flag = d.op == PipeOp::kSetFlag || d.op == PipeOp::kWaitFlag;
+  if (!flag && pipe.queued_instructions >= soc_.scalar.queue_depth) {
+    core.state = Core::State::kQueueFull;
+    core.pending = operation;
+    core.stalled_since = core.scalar.time;
+    return false;
+  }
+  Enqueue(core, operation);
+  return true;
+}
+
+bool Engine::IssueOnScalar(Core &core, const Operation &operation) {
+  switch (operation.descriptor->op) {
+  case PipeOp::kSetFlag:
+    Raise(core, operation, core.scalar.time, core.races.Release(Pipe::kS));
+    return true;
+  case PipeOp::kWaitFlag: {
+    FlagState &flag =
+        core.flag(operation.descriptor->sub, operation.descriptor->aux, operation.v[0]);
+    if (flag.raised.empty()) {
+      core.state = Core::State::kWaitFlag;
+      core.pending = operation;
+      core.stalled_since = core.scalar.time;
+      return false;
+    }
+    const double raised = flag.raised.front().time;
+    if (raised > core.scalar.time) {
+      core.scalar_wait += raised - core.scalar.time;
+      core.scalar.time = raised;
+    }
+    double later = 0;
+    Lower(core, operation, core.scalar.time, later);
+    return true;
+  }
+  default: // a barrier
+    if (operation.descriptor->pipe == Pipe::kS)
+      return true;
+    core.state = Core::State::kDrainAll;
+    core.pending = operation;
+    core.stalled_since = core.scalar.time;
+    return false; // ResumeIfDrained, after this event or a later one, lets it go on
+  }
+}
+
+void Engine::Enqueue(Core &core, const Operation &operation) {
+  const int p = static_cast<int>(operation.descriptor->pipe);
+  PipeState &pipe = core.pipes[p];
+  const PipeOp op = operation.descriptor->op;
+  if (op != PipeOp::kSetFlag && op != PipeOp::kWaitFlag)
+    ++pipe.queued_instructions;
+  pipe.queue.push_back({operation, core.scalar.time});
+  if (pipe.queue.size() == 1 && pipe.blocked == PipeState::Blocked::kNo)
+    ScheduleTry(core, p, core.scalar.time);
+}
+
+// The scalar unit goes on at `time` on its own clock, with what it stalled on.
+void Engine::Resume(Core &core, double time) {
+  if (time > core.scalar.time)
+    core.scalar.time = time;
+  core.scalar_wait += core.scalar.time - core.stalled_since;
+  if (core.state == Core::State::kQueueFull)
+    Enqueue(core, core.pending);
+  core.state = Core::State::kRunning;
+  Push(core.scalar.time, EventKind::kScalar, core, kScalarPipe);
+}
+
+// -------------------------------------------------------------------------------------- pipes
+
+void Engine::ScheduleTry(Core &core, int p, double time) {
+  PipeState &pipe = core.pipes[p];
+  if (pipe.try_pending)
+    return;
+  pipe.try_pending = true;
+  Push(time, EventKind::kTry, core, p);
+}
+
+void Engine::TryPipe(Core &core, int p, double now) {
+  PipeState &pipe = core.pipes[p];
+  const auto id = static_cast<Pipe>(p);
+  auto pop = [&] {
+    const PipeOp op = pipe.queue.front().operation.descriptor->op;
+    pipe.queue.pop_front();
+    if (op == PipeOp::kSetFlag || op == PipeOp::kWaitFlag)
+      return;
+    --pipe.queued_instructions;
+    if (core.state == Core::State::kQueueFull &&
+        static_cast<int>(core.pending.descriptor->pipe) == p)
+      Resume(core, now);
+  };
+  auto unblock = [&] {
+    if (pipe.blocked != PipeState::Blocked::kNo) {
+      pipe.blocked = PipeState::Blocked::kNo;
+      pipe.wait += std::max(0.0, now - pipe.blocked_since);
+    }
+  };
+  auto block = [&](PipeState::Blocked why) {
+    if (pipe.blocked == PipeState::Blocked::kNo)
+      pipe.blocked_since = std::max(now, pipe.last_done);
+    pipe.blocked = why;
+  };
+  while (!pipe.queue.empty() && status_.ok()) {
+    const Queued head = pipe.queue.front();
+    if (head.ready > now)
+      return ScheduleTry(core, p, head.ready);
+    switch (head.operation.descriptor->op) {
+    case PipeOp::kSetFlag: {
+      const RaceChecker::Clock clock = core.races.Release(id);
+      if (pipe.in_flight.empty()) {
+        Raise(core, head.operation, now, clock);
+      } else {
+        const double done = pipe.in_flight.back().done;
+        pipe.in_flight.push_back({head.operation, done, clock});
+        Push(done, EventKind::kComplete, core, p);
+      }
+      pop();
+      break;
+    }
+    case PipeOp::kWaitFlag: {
+      double later = 0;
+      if (!Lower(core, head.operation, now, later)) {
+        block(PipeState::Blocked::kFlag);
+        if (later > now)
+          ScheduleTry(core, p, later);
+        return;
+      }
+      unblock();
+      pop();
+      break;
+    }
+    case PipeOp::kBarrier:
+      if (!pipe.in_flight.empty())
+        return block(PipeState::Blocked::kDrain);
+      unblock();
+      core.races.Barrier(id);
+      pop();
+      break;
+    default:
+      if (pipe.free_at > now)
+        return ScheduleTry(core, p, pipe.free_at);
+      pop();
+      if (!StartInstruction(core, p, head, now))
+        return;
+    }
+  }
+}
+
+bool Engine::StartInstruction(Core &core, int p, const Queued &head, double now) {
+  PipeState &pipe = core.pipes[p];
+  const Operation &operation = head.operation;
+  const std::string wrong = AccessesOf(operation, accesses_);
+  if (!wrong.empty()) {
+    Fail(core, operation.line, Cat(PipeOpName(operation.descriptor->op), ": ", wrong));
+    return false;
+  }
+  const GlobalMemory::Allocation *allocation = nullptr;
+  for (const Access &access : accesses_) {
+    const int64_t bytes = access.end() - access.start;
+    if (access.space == Space::kGm) {
+      allocation = gm_->Find(static_cast<uint64_t>(access.start), bytes);
+      if (allocation)
+        continue;
+    } else {
+      LocalMemory &memory = core.memory[access.space];
+      if (access.start >= 0 && bytes <= memory.size() && access.start <= memory.size() - bytes) {
+        if (access.write)
+          memory.Touch(access.start + bytes);
+        continue;
+      }
+    }
+    std::string where = Cat(" bytes ", access.start, "..", access.end());
+    if (access.space == Space::kGm) { // relative to the buffer it starts in, where there is one
+      const auto *near = gm_->Find(static_cast<uint64_t>(access.start), 0);
+      where = near ? Cat(" bytes ", access.start - static_cast<int64_t>(near->address), "..",
+                         access.end() - static_cast<int64_t>(near->address), " of a buffer of ",
+                         near->size)
+                   : std::string(" at an address that belongs to no buffer");
+    }
+    Fail(core, operation.line,
+         Cat(PipeOpName(operation.descriptor->op), access.write ? " writes " : " reads ",
+             kSpaceNames[static_cast<int>(access.space)], " out of bounds:", where));
+    return false;
+  }
+  if (request_.check_races) {
+    core.races.Begin(static_cast<Pipe>(p), operation.line);
+    for (const Access &access : accesses_)
+      if (std::string conflict = core.races.Touch(access); !conflict.empty()) {
+        Fail(core, operation.line, conflict);
+        return false;
+      }
+  }
+  Cost cost;
+  if (request_.timing)
+    cost =
+        CostOf(operation, accesses_, allocation, soc_, core.index, now, memory_system_, traffic_);
+  pipe.free_at = now + cost.occupancy;
+  const double done = std::max(pipe.last_done, pipe.free_at + cost.latency);
+  const double busy = done - std::max(now, pipe.last_done);
+  pipe.busy += busy;
+  pipe.last_done = done;
+  ++pipe.instructions;
+  if (request_.profile)
+    AddLineTime(operation.line, p, busy);
+  pipe.in_flight.push_back({operation, done, {}});
+  Push(done, EventKind::kComplete, core, p);
+  return true;
+}
+
+void Engine::Complete(Core &core, int p, double now) {
+  PipeState &pipe = core.pipes[p];
+  const InFlight item = pipe.in_flight.front();
+  pipe.in_flight.pop_front();
+  if (item.operation.descriptor->op == PipeOp::kSetFlag)
+    Raise(core, item.operation, now, item.clock);
+  else if (request_.data)
+    Execute(item.operation, core.memory, *gm_);
+  if (pipe.in_flight.empty() && pipe.blocked == PipeState::Blocked::kDrain)
+    ScheduleTry(core, p, now + (request_.timing ? soc_.scalar.barrier_cycles : 0));
+}
+
+void Engine::ResumeIfDrained(Core &core) {
+  if (core.state != Core::State::kDrainAll)
+    return;
+  double drained = core.scalar.time;
+  for (const PipeState &pipe : core.pipes) {
+    if (!pipe.queue.empty() || !pipe.in_flight.empty())
+      return;
+    drained = std::max(drained, pipe.last_done);
+  }
+  core.races.BarrierAll();
+  Resume(core, drained + (request_.timing ? soc_.scalar.barrier_cycles : 0));
+}
+
+// -------------------------------------------------------------------------------------- flags
+
+void Engine::Raise(Core &core, const Operation &set, double time, const RaceChecker::Clock &clock) {
+  const int from = set.descriptor->sub, to = set.descriptor->aux;
+  FlagState &flag = core.flag(from, to, set.v[0]);
+  flag.raised.push_back({time, clock, set.line});
+  if (flag.raised.size() > 1 && from != kScalarPipe)
+    return Fail(core, set.line,
+                Cat("flag ", FlagName(set), " is raised again before anything waited for it"));
+  if (to == kScalarPipe) {
+    if (core.state == Core::State::kWaitFlag && core.pending.descriptor->sub == from &&
+        core.pending.v[0] == set.v[0]) {
+      core.races.Acquire(Pipe::kS, clock);
+      flag.raised.pop_front();
+      Resume(core, time);
+    }
+    return;
+  }
+  PipeState &waiter = core.pipes[to];
+  if (waiter.blocked == PipeState::Blocked::kFlag)
+    ScheduleTry(core, to, time);
+}
+
+bool Engine::Lower(Core &core, const Operation &wait, double now, double &later) {
+  FlagState &flag = core.flag(wait.descriptor->sub, wait.descriptor->aux, wait.v[0]);
+  if (flag.raised.empty())
+    return false;
+  if (flag.raised.front().time > now) {
+    later = flag.raised.front().time;
+    return false;
+  }
+  core.races.Acquire(static_cast<Pipe>(wait.descriptor->aux), flag.raised.front().clock);
+  flag.raised.pop_front();
+  // The scalar unit runs ahead, so its second raise may already be known: it counts from its time.
+  if (!flag.raised.empty() && flag.raised.front().time < now)
+    Fail(core, flag.raised.front().line,
+         Cat("flag ", FlagName(wait), " is raised again before anything waited for it"));
+  return true;
+}
+
+// ------------------------------------------------------------------------------------ results
+
+void Engine::AddLineTime(uint32_t line, int pipe, double cycles) { lines_[line][pipe] += cycles; }
+
+void Engine::Fail(const Core &core, uint32_t line, std::string_view what) {
+  if (status_.ok())
+    status_ = FaultAt(line, Cat(what, " (block ", core.block, ")"));
+}
+
+absl::Status Engine::Deadlock() const {
+  std::string text = "deadlock";
+  uint32_t line = 0;
+  for (const Core *core : active_) {
+    if (core->state == Core::State::kIdle)
+      continue;
+    auto add = [&](std::string_view pipe, const Operation &o) {
+      if (line == 0)
+        line = o.line;
+      text += Cat(text == "deadlock" ? ": " : ", ", "pipe ", pipe, " waits for flag ", FlagName(o),
+                  " (line ", LineOf(o.line), ")");
+    };
+    if (core->state == Core::State::kWaitFlag)
+      add("S", core->pending);
+    for (int p = 0; p < kNumPipes; ++p)
+      if (core->pipes[p].blocked == PipeState::Blocked::kFlag)
+        add(PipeName(static_cast<Pipe>(p)), core->pipes[p].queue.front().operation);
+    text += Cat(" (block ", core->block, ")");
+    break; // the others look the same
+  }
+  return FaultAt(line, text);
+}
+
+PhaseResult Engine::Collect() {
+  PhaseResult result;
+  result.blocks = request_.blocks;
+  result.cores = static_cast<int>(active_.size());
+  const double all = request_.function->cube ? soc_.cube_cores : soc_.vector_cores;
+  if (request_.timing)
+    result.head_cycles =
+        (soc_.launch.head_us + (soc_.launch.full_head_us - soc_.launch.head_us) *
+                                   std::min(1.0, static_cast<double>(request_.blocks) / all)) *
+        soc_.clock_ghz * 1e3;
+  for (Core *core : active_) {
+    result.cycles = std::max(result.cycles, core->end);
+    result.core_cycles.push_back(core->active);
+    for (int p = 1; p < kNumPipes; ++p) {
+      result.busy[p] += core->pipes[p].busy;
+      result.wait[p] += core->pipes[p].wait;
+      result.instructions[p] += core->pipes[p].instructions;
+    }
+    result.busy[0] += core->scalar_active - core->scalar_wait;
+    result.wait[0] += core->scalar_wait;
+    result.instructions[0] += core->scalar.instructions;
+    if (request_.profile)
+      for (size_t n = 0; n < code_->instructions.size(); ++n)
+        if (core->scalar.counts[n] != 0)
+          AddLineTime(code_->instructions[n].line, kScalarPipe,
+                      static_cast<double>(core->scalar.counts[n]) * code_->instructions[n].cycles +
+                          core->scalar.miss_time[n]);
+  }
+  result.traffic = traffic_;
+  result.lines = std::move(lines_);
+  return result;
+}
+
+} // namespace pyasc::sim

@@ -1,0 +1,87 @@
+// The scalar unit of one core: it runs a function's code until it needs the core's other parts.
+#ifndef PYASC_PROFILER_SIM_SCALAR_UNIT_H
+#define PYASC_PROFILER_SIM_SCALAR_UNIT_H
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/machine/machine.h"
+#include "profiler/sim/memory.h"
+#include "profiler/sim/program.h"
+#include "profiler/sim/race.h"
+
+namespace pyasc::sim {
+
+// A function's code with what each instruction costs on a SoC.
+struct ScalarCode {
+  struct Instruction {
+    uint16_t op, a, b, c;
+    int64_t imm;
+    // Cycles, apart from data cache misses.
+    float cycles;
+    uint32_t line;
+  };
+  // `costs` false: everything takes no time.
+  ScalarCode(const Function &function, const machine::Soc &soc, bool costs);
+  const Function *function;
+  std::vector<Instruction> instructions;
+};
+
+// What the scalar unit reaches.
+struct ScalarPorts {
+  GlobalMemory *gm = nullptr;
+  DataCache *cache = nullptr;
+  LocalMemory *ub = nullptr;
+  // nullptr: nothing is checked.
+  RaceChecker *races = nullptr;
+  // False: loads give 0 and stores do nothing (timing only).
+  bool data = true;
+  double miss_cycles = 0;
+};
+
+class ScalarUnit {
+public:
+  enum class Stop { kHalt, kIssue, kFault };
+
+  // Starts a block. `arguments` fill the first registers.
+  void Start(const ScalarCode &code, ScalarPorts ports, std::span<const uint64_t> arguments,
+             int64_t block, int64_t num_blocks);
+  // Runs on. kIssue: `issued` is the descriptor's number; the program counter is past it.
+  // kFault: `fault` says what, `line` where.
+  template <bool kCountLines> Stop Run();
+
+  // Own clock, in cycles.
+  double time = 0;
+  int64_t issued = 0;
+  uint32_t line = 0;
+  std::string fault;
+  // Executed instructions.
+  int64_t instructions = 0;
+  int64_t cache_misses = 0;
+  // With kCountLines: how often each instruction was executed, and cycles that misses took there.
+  std::vector<int64_t> counts;
+  std::vector<double> miss_time;
+
+  int64_t reg(int n) const { return static_cast<int64_t>(registers_[n]); }
+
+private:
+  template <typename T> bool LoadGm(uint64_t address, uint64_t &to);
+  template <typename T> bool StoreGm(uint64_t address, uint64_t value);
+  template <typename T> bool LoadUb(int64_t address, uint64_t &to);
+  template <typename T> bool StoreUb(int64_t address, uint64_t value);
+  DataCache::Line *Line(uint64_t address, int64_t bytes);
+  bool CheckUb(int64_t address, int64_t bytes, bool write);
+
+  const ScalarCode *code_ = nullptr;
+  ScalarPorts ports_;
+  int64_t pc_ = 0;
+  int64_t block_ = 0;
+  int64_t num_blocks_ = 0;
+  std::vector<uint64_t> registers_;
+};
+
+} // namespace pyasc::sim
+
+#endif // PYASC_PROFILER_SIM_SCALAR_UNIT_H
