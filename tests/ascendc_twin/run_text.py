@@ -1,0 +1,81 @@
+"""Compiles Ascend C text with the twin and launches it as the launch contract says."""
+
+import ctypes
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+INCLUDE = Path(__file__).resolve().parent / "include"
+COMPILER = "clang++-19"
+
+DTYPES = {"DTYPE_BOOL": np.uint8, "DTYPE_INT8": np.int8, "DTYPE_INT16": np.int16,
+          "DTYPE_INT32": np.int32, "DTYPE_INT64": np.int64, "DTYPE_UINT8": np.uint8,
+          "DTYPE_UINT16": np.uint16, "DTYPE_UINT32": np.uint32, "DTYPE_UINT64": np.uint64,
+          "DTYPE_FLOAT16": np.float16, "DTYPE_FLOAT32": np.float32, "DTYPE_FLOAT64": np.float64}
+
+CONTROL = """
+extern "C" void twin_start(int64_t block, int64_t blocks) {
+  AscendC::twin::core().reset();
+  AscendC::twin::core().block = block;
+  AscendC::twin::core().blocks = blocks;
+}
+extern "C" void twin_end() { AscendC::twin::end(); }
+"""
+
+
+def build(text, folder):
+    """The shared library of a text. Raises with the compiler's words when it does not compile."""
+    source = Path(folder) / "kernel.cpp"
+    library = Path(folder) / "kernel.so"
+    source.write_text(text + CONTROL)
+    done = subprocess.run([COMPILER, "-std=c++20", "-O2", "-shared", "-fPIC", "-Wall", "-Werror",
+                           "-Wno-unused-variable", "-Wno-unused-function", "-ffp-contract=off",
+                           f"-I{INCLUDE}", str(source), "-o", str(library)],
+                          capture_output=True, text=True)
+    if done.returncode:
+        raise AssertionError(f"the text does not compile:\n{done.stderr}")
+    return ctypes.CDLL(str(library))
+
+
+def _constant(expr):
+    assert len(expr.steps) == 1, "shapes are specialised: every launch expression is a constant"
+    return expr.steps[0].value
+
+
+def launch(library, contract, dtype_name, arrays, scalars):
+    """Runs every phase. `arrays` by parameter name are changed in place; the results come back by
+    name. `dtype_name(number)` gives the enumerator's name."""
+    results = {}
+    for result in contract.results:
+        shape = [_constant(e) for e in result.shape]
+        results[result.name] = np.zeros(shape, DTYPES[dtype_name(result.dtype)])
+    workspaces = [np.zeros(_constant(w.bytes), np.uint8) for w in contract.workspaces]
+    errors = np.zeros(4, np.int64)
+    pointer = lambda array: ctypes.c_void_p(array.ctypes.data)  # noqa: E731
+    for phase in contract.phases:
+        entry = getattr(library, phase.entry)
+        entry.restype = None
+        actuals = []
+        for argument in phase.arguments:
+            kind = argument.WhichOneof("kind")
+            if kind == "parameter":
+                parameter = contract.parameters[argument.parameter]
+                if parameter.HasField("tensor"):
+                    actuals.append(pointer(arrays[parameter.name]))
+                else:
+                    ctype = np.ctypeslib.as_ctypes_type(DTYPES[dtype_name(parameter.scalar)])
+                    actuals.append(ctype(scalars[parameter.name]))
+            elif kind == "result":
+                actuals.append(pointer(results[contract.results[argument.result].name]))
+            elif kind == "workspace":
+                actuals.append(pointer(workspaces[argument.workspace]))
+            else:
+                actuals.append(pointer(errors))
+        blocks = _constant(phase.blocks)
+        for block in range(blocks):
+            library.twin_start(ctypes.c_int64(block), ctypes.c_int64(blocks))
+            entry(*actuals)
+            library.twin_end()
+    assert errors[0] == 0, f"the kernel reported error {errors}"
+    return results
