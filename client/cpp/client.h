@@ -1,0 +1,103 @@
+// The C++ client of the pyasc service: compile, run, profile, ask.
+//
+// A Client holds one gRPC channel and, with ServiceOptions::local, one worker process. Its calls
+// block; they may be made from several threads at the same time. A kernel that is wrong is no
+// error of a call: look at the reply's outcome. Errors are the service's own: UNAVAILABLE,
+// RESOURCE_EXHAUSTED once the deadline leaves no room for a further try, DEADLINE_EXCEEDED,
+// FAILED_PRECONDITION, ...
+#ifndef PYASC_CLIENT_CPP_CLIENT_H
+#define PYASC_CLIENT_CPP_CLIENT_H
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/cpp/tensor.h"
+#include "pyasc/v1/compile.pb.h"
+#include "pyasc/v1/execution.pb.h"
+#include "pyasc/v1/service.pb.h"
+
+namespace pyasc::client {
+
+struct ServiceOptions {
+  // "unix:PATH" or "HOST:PORT". "": the user's own daemon, started when it is not there.
+  std::string server = {};
+  // A worker of our own as a child process, no daemon. `server` is then ignored.
+  bool local = false;
+  // Where pyascd and pyasc-worker are; needed unless `server` is set.
+  std::string bin_dir = {};
+  // How long the service may take to start and to answer the first connection.
+  absl::Duration connect_timeout = absl::Seconds(20);
+};
+
+struct CallOptions {
+  // Of the whole call, retries included.
+  absl::Duration timeout = absl::Minutes(10);
+  // Called from the calling thread; a retry shows as stage "waiting for room". May be empty.
+  std::function<void(const v1::Progress &)> on_progress;
+  std::function<void(const v1::PrintLine &)> on_print;
+};
+
+struct RunArgument {
+  std::string name;
+  std::variant<Tensor, v1::ScalarValue, v1::GeneratedTensor> value;
+};
+
+struct RunCall {
+  v1::CompileRequest compile;
+  std::vector<RunArgument> arguments;
+  v1::RunOptions options;
+};
+
+struct RunOutputValue {
+  Tensor tensor;
+  bool is_scalar = false;
+};
+
+struct RunResult {
+  v1::RunDone done;
+  // By name: parameters asked for, and "return", "return.0", ...
+  std::map<std::string, RunOutputValue> outputs;
+};
+
+class Client {
+public:
+  // Connects, starting what the options ask for. Errors: UNAVAILABLE when nobody answers.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const ServiceOptions &options);
+  ~Client();
+
+  absl::StatusOr<v1::CompileReply> Compile(const v1::CompileRequest &request,
+                                           const CallOptions &options = {});
+
+  // Tensors over 64 KiB travel in chunks, both ways.
+  absl::StatusOr<RunResult> Run(const RunCall &call, const CallOptions &options = {});
+
+  // Measures with repeated launches and returns the final result. Arguments that cannot travel
+  // inline make this one measured Run. Outputs are not returned.
+  absl::StatusOr<v1::RunDone> Profile(const RunCall &call, uint32_t max_samples,
+                                      uint32_t max_seconds, bool hot,
+                                      const CallOptions &options = {});
+
+  absl::StatusOr<v1::ListDevicesReply> ListDevices(const CallOptions &options = {});
+  absl::StatusOr<v1::GetStatsReply> GetStats(const CallOptions &options = {});
+  absl::StatusOr<v1::GetCapabilitiesReply> GetCapabilities(const CallOptions &options = {});
+  absl::Status Shutdown(uint32_t grace_seconds, const CallOptions &options = {});
+
+  // Where it is connected to.
+  const std::string &address() const;
+
+private:
+  struct State;
+  explicit Client(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+} // namespace pyasc::client
+
+#endif // PYASC_CLIENT_CPP_CLIENT_H
