@@ -1,0 +1,145 @@
+// pyasc devices and pyasc stats: what the service has and does.
+
+#include <cstdio>
+
+#include <google/protobuf/util/json_util.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/commands.h"
+#include "client/cli/format.h"
+#include "client/cli/session.h"
+
+namespace pyasc::cli {
+namespace {
+
+const char *StateName(v1::DeviceState state) {
+  switch (state) {
+  case v1::DEVICE_STATE_HEALTHY:
+    return "healthy";
+  case v1::DEVICE_STATE_SUSPECT:
+    return "suspect";
+  case v1::DEVICE_STATE_QUARANTINED:
+    return "quarantined";
+  case v1::DEVICE_STATE_PROBING:
+    return "probing";
+  default:
+    return "unknown";
+  }
+}
+
+std::string DevicesText(const v1::ListDevicesReply &reply) {
+  if (reply.devices().empty())
+    return "no devices\n";
+  std::string text =
+      absl::StrFormat("%-3s %-7s %-24s %-12s %-11s %5s %7s %9s %6s\n", "id", "driver", "name",
+                      "soc", "state", "cube", "vector", "memory", "queue");
+  for (const v1::DeviceInfo &device : reply.devices())
+    absl::StrAppend(
+        &text,
+        absl::StrFormat("%-3d %-7s %-24s %-12s %-11s %5d %7d %9s %6d\n", device.ordinal(),
+                        device.driver(), device.name(), device.soc(), StateName(device.state()),
+                        device.cube_cores(), device.vector_cores(),
+                        device.memory_bytes() ? FormatKibibytes(device.memory_bytes()) : "-",
+                        device.queue_length()));
+  return text;
+}
+
+std::string StatsText(const v1::GetStatsReply &stats) {
+  const v1::CacheStats &cache = stats.cache();
+  uint64_t asked = cache.hits() + cache.misses();
+  std::string text = absl::StrFormat(
+      "pyascd %s, build %s, process %d, up %s\n"
+      "compiles  %d, joined %d, under way %d\n"
+      "cache     %s: %d entries, %s on disk; %d hits, %d misses (%s)\n",
+      stats.version(), stats.build_id().substr(0, 16), stats.pid(),
+      absl::FormatDuration(absl::Seconds(stats.uptime_seconds())), stats.compiles(), stats.joined(),
+      stats.flights(), cache.kind(), cache.entries(), FormatBytes(cache.disk_bytes()), cache.hits(),
+      cache.misses(),
+      asked ? FormatPercent(double(cache.hits()) / asked) + " hits" : "not asked yet");
+  if (!cache.path().empty())
+    absl::StrAppend(&text, "          at ", cache.path(), "\n");
+  if (cache.write_failures() || cache.corrupt_records())
+    absl::StrAppend(&text, "          ", cache.write_failures(), " failed writes, ",
+                    cache.corrupt_records(), " damaged records\n");
+  for (const v1::WorkerStats &worker : stats.workers())
+    absl::StrAppend(
+        &text, absl::StrFormat("workers   %-8s %d alive, %d busy, %d queued; %d jobs started, "
+                               "%d finished, %d restarts\n",
+                               worker.role(), worker.alive(), worker.busy(), worker.queue_depth(),
+                               worker.jobs_started(), worker.jobs_finished(), worker.restarts()));
+  return text;
+}
+
+std::string Json(const google::protobuf::Message &message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  (void)google::protobuf::util::MessageToJsonString(message, &json, options);
+  return json;
+}
+
+// Connects, asks, prints the reply as a table or as JSON.
+template <typename Ask, typename Render>
+int Show(const Arguments &arguments, Ask ask, Render render) {
+  ProgressLine line(!arguments.Has("--quiet"));
+  absl::StatusOr<client::CallOptions> options = MakeCallOptions(arguments, &line);
+  if (!options.ok())
+    return UsageError(options.status());
+  if (!arguments.Has("--timeout"))
+    options->timeout = absl::Seconds(30);
+  absl::StatusOr<std::unique_ptr<client::Client>> connected = Connect(arguments);
+  if (!connected.ok()) {
+    line.Clear();
+    return Fail(connected.status());
+  }
+  auto reply = ask(**connected, *options);
+  line.Clear();
+  if (!reply.ok())
+    return Fail(reply.status());
+  std::fputs((arguments.Has("--json") ? Json(*reply) : render(*reply)).c_str(), stdout);
+  return kDone;
+}
+
+int RunDevices(const Arguments &arguments) {
+  return Show(
+      arguments,
+      [](client::Client &client, const client::CallOptions &options) {
+        return client.ListDevices(options);
+      },
+      DevicesText);
+}
+
+int RunStats(const Arguments &arguments) {
+  return Show(
+      arguments,
+      [](client::Client &client, const client::CallOptions &options) {
+        return client.GetStats(options);
+      },
+      StatsText);
+}
+
+Command InfoCommand(const char *name, const char *summary, int (*run)(const Arguments &)) {
+  Command command;
+  command.name = name;
+  command.usage = "[--json] [flags]";
+  command.summary = summary;
+  command.examples = {absl::StrCat("pyasc ", name), absl::StrCat("pyasc ", name, " --json")};
+  command.flags = Concat({{"--json", nullptr, "print JSON"}}, ServiceFlags());
+  command.run = run;
+  return command;
+}
+
+} // namespace
+
+Command DevicesCommand() {
+  return InfoCommand("devices", "List the devices of the service.", RunDevices);
+}
+
+Command StatsCommand() {
+  return InfoCommand("stats", "Show what the service's cache and workers have done.", RunStats);
+}
+
+} // namespace pyasc::cli

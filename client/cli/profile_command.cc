@@ -1,0 +1,101 @@
+// pyasc profile: measure a kernel and say where the time went.
+
+#include <cstdio>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands.h"
+#include "client/cli/report_html.h"
+#include "client/cli/report_text.h"
+#include "client/cli/session.h"
+#include "client/cpp/files.h"
+
+namespace pyasc::cli {
+namespace {
+
+absl::StatusOr<uint32_t> Count(const Arguments &arguments, absl::string_view flag) {
+  uint32_t count = 0;
+  if (arguments.Has(flag) && !absl::SimpleAtoi(arguments.Get(flag), &count))
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " takes a whole number, not '", arguments.Get(flag), "'"));
+  return count;
+}
+
+int Run(const Arguments &arguments) {
+  absl::StatusOr<uint32_t> samples = Count(arguments, "--samples");
+  absl::StatusOr<uint32_t> seconds = Count(arguments, "--max-seconds");
+  if (!samples.ok() || !seconds.ok())
+    return UsageError(samples.ok() ? seconds.status() : samples.status());
+  absl::StatusOr<KernelInput> input = ReadKernelInput(arguments.positional[0], arguments);
+  if (!input.ok())
+    return UsageError(input.status());
+  absl::StatusOr<client::RunCall> call = MakeRunCall(*input);
+  if (!call.ok())
+    return UsageError(call.status());
+
+  absl::StatusOr<v1::RunDone> done;
+  {
+    ProgressLine line(!arguments.Has("--quiet"));
+    absl::StatusOr<client::CallOptions> options = MakeCallOptions(arguments, &line);
+    if (!options.ok())
+      return UsageError(options.status());
+    absl::StatusOr<std::unique_ptr<client::Client>> connected = Connect(arguments);
+    done = connected.ok()
+               ? (*connected)->Profile(*call, *samples, *seconds, arguments.Has("--hot"), *options)
+               : connected.status();
+  }
+  if (!done.ok())
+    return Fail(done.status());
+  if (int code = CheckOutcome(*done, *input, arguments); code != kDone)
+    return code;
+  const v1::ProfileReport &report = done->report();
+  struct File {
+    const char *flag;
+    std::string (*render)(const v1::ProfileReport &, const KernelInput &);
+  };
+  const File files[] = {
+      {"--json",
+       [](const v1::ProfileReport &report, const KernelInput &) { return ReportJson(report); }},
+      {"--html", [](const v1::ProfileReport &report, const KernelInput &input) {
+         return ReportHtml(report, {{input.path, input.request.files(0).content()}});
+       }}};
+  for (const File &file : files) {
+    if (!arguments.Has(file.flag))
+      continue;
+    absl::Status status =
+        client::WriteFile(arguments.Get(file.flag), {file.render(report, *input)});
+    if (!status.ok())
+      return UsageError(status);
+  }
+  std::fputs(ReportText(report, {input->path}).c_str(), stdout);
+  return kDone;
+}
+
+} // namespace
+
+Command ProfileCommand() {
+  Command command;
+  command.name = "profile";
+  command.usage = "FILE --arg NAME=VALUE ... [--html R.html] [--json R.json] [flags]";
+  command.summary = "Run a kernel, measured, and say where the time went.";
+  command.details = "Arguments as for `pyasc run`. Arrays over 64 KiB from files are measured in "
+                    "one run;\ngenerated ones (rand:, zeros:, ...) in as many as the spread asks "
+                    "for.";
+  command.examples = {
+      "pyasc profile matmul.py --arg 'A=rand:f32[1024,1024],seed=1' --arg "
+      "'B=rand:f32[1024,1024],seed=2' --arg 'C=zeros:f32[1024,1024]'",
+      "pyasc profile saxpy.py --arg alpha=2.0 --arg x=@x.npy --arg y=@y.npy --html saxpy.html"};
+  command.flags =
+      Concat(KernelFlags(),
+             Concat({{"--html", "FILE", "write the report as one page that needs no network"},
+                     {"--json", "FILE", "write the report as JSON"},
+                     {"--samples", "N", "measure at most N launches"},
+                     {"--max-seconds", "N", "measure for at most N seconds"},
+                     {"--hot", nullptr, "leave the caches warm between launches"}},
+                    ServiceFlags()));
+  command.min_positional = command.max_positional = 1;
+  command.run = Run;
+  return command;
+}
+
+} // namespace pyasc::cli
