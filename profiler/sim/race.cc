@@ -62,6 +62,10 @@ std::string RaceChecker::Touch(const Access &access) {
     const int64_t last = (begin + access.length - 1) / kGranule;
     for (int64_t at = begin / kGranule; at <= last; ++at) {
       Cell &cell = cells[at];
+      // Readers first: of a buffer that is filled again too early, they are the reason.
+      for (int s = 0; access.write && s < kReaders; ++s)
+        if (cell.read[s] > clock[static_cast<int>(readers[s])])
+          return Conflict(access, at, cell, false, s);
       if (cell.written != 0) {
         const bool ordered = cell.writer != me
                                  ? cell.written <= clock[cell.writer]
@@ -75,9 +79,6 @@ std::string RaceChecker::Touch(const Access &access) {
         cell.read_line = line_;
         continue;
       }
-      for (int s = 0; s < kReaders; ++s)
-        if (cell.read[s] > clock[static_cast<int>(readers[s])])
-          return Conflict(access, at, cell, false, s);
       cell.written = clock[me];
       cell.written_line = line_;
       cell.writer = static_cast<uint8_t>(me);

@@ -1,0 +1,379 @@
+#include "profiler/sim/sim_driver.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "profiler/device/launch.h"
+#include "profiler/sim/engine.h"
+#include "profiler/sim/profile.h"
+#include "profiler/sim/program.h"
+#include "profiler/sim/text.h"
+
+namespace pyasc::sim {
+namespace {
+
+using device::LaunchOptions;
+using Mode = LaunchOptions::Mode;
+
+// Every block has an error record of its own, in a data cache line of its own.
+constexpr uint64_t kErrorStride = 64;
+
+class SimDevice;
+
+class SimBuffer : public device::Buffer {
+public:
+  SimBuffer(GlobalMemory &gm, uint64_t address, int64_t bytes)
+      : gm_(gm), address_(address), bytes_(bytes) {}
+  ~SimBuffer() override { gm_.Free(address_); }
+  int64_t size_bytes() const override { return bytes_; }
+  uint64_t address() const { return address_; }
+  const GlobalMemory *memory() const { return &gm_; }
+  std::byte *data() const { return gm_.Find(address_, bytes_)->data.get(); }
+
+private:
+  GlobalMemory &gm_;
+  uint64_t address_;
+  int64_t bytes_;
+};
+
+class SimExecutable : public device::Executable {
+public:
+  SimExecutable(v1::LaunchContract contract, Program program, const machine::Soc &soc)
+      : contract_(std::move(contract)), program_(std::move(program)), soc_(soc) {}
+  const v1::LaunchContract &contract() const override { return contract_; }
+  const Program &program() const { return program_; }
+  const machine::Soc &soc() const { return soc_; }
+
+private:
+  v1::LaunchContract contract_;
+  Program program_;
+  const machine::Soc &soc_;
+};
+
+absl::Status Invalid(std::string_view what) {
+  return absl::InvalidArgumentError(std::string(what));
+}
+
+// Whether the contract's phases and the program's functions fit together.
+absl::Status CheckPhases(const v1::LaunchContract &contract, const Program &program) {
+  for (const v1::Phase &phase : contract.phases()) {
+    const Function *f = program.Find(phase.entry());
+    if (!f)
+      return Invalid(Cat("the program has no function '", phase.entry(), "'"));
+    if (phase.core() != (f->cube ? v1::CORE_KIND_AIC : v1::CORE_KIND_AIV))
+      return Invalid(Cat("phase '", phase.entry(), "' and its function are for different cores"));
+    if (phase.arguments_size() != f->num_arguments)
+      return Invalid(Cat("phase '", phase.entry(), "' has ", phase.arguments_size(),
+                         " arguments, its function ", f->num_arguments));
+  }
+  return absl::OkStatus();
+}
+
+// A scalar as a register holds it: integers sign-extended, unsigned ones too.
+uint64_t ScalarRegister(v1::DType dtype, uint64_t bits) {
+  switch (dtype) {
+  case v1::DTYPE_BOOL:
+    return bits & 1;
+  case v1::DTYPE_INT8:
+  case v1::DTYPE_UINT8:
+    return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int8_t>(bits)));
+  case v1::DTYPE_INT16:
+  case v1::DTYPE_UINT16:
+    return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int16_t>(bits)));
+  case v1::DTYPE_INT32:
+  case v1::DTYPE_UINT32:
+    return static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(bits)));
+  default:
+    return bits;
+  }
+}
+
+class SimDevice : public device::Device {
+public:
+  SimDevice(v1::DeviceInfo info, int64_t memory_bytes, bool check_races)
+      : info_(std::move(info)), gm_(memory_bytes), check_races_(check_races) {}
+
+  v1::DeviceInfo info() const override { return info_; }
+
+  absl::StatusOr<std::unique_ptr<device::Executable>> Load(const v1::Artifact &artifact) override {
+    if (artifact.schema_version() != 1)
+      return Invalid(
+          Cat("artifact of version ", artifact.schema_version(), "; this build reads 1"));
+    if (!artifact.has_sim())
+      return Invalid(Cat("the artifact is for target '", artifact.target(), "', not 'sim'"));
+    const machine::Soc *soc = machine::FindSoc(artifact.soc());
+    if (!soc)
+      return Invalid(Cat("unknown SoC '", artifact.soc(), "'"));
+    if (absl::Status s = device::CheckContract(artifact.launch()); !s.ok())
+      return s;
+    absl::StatusOr<Program> program = LoadProgram(artifact.sim());
+    if (!program.ok())
+      return program.status();
+    if (absl::Status s = CheckPhases(artifact.launch(), *program); !s.ok())
+      return s;
+    return std::make_unique<SimExecutable>(artifact.launch(), *std::move(program), *soc);
+  }
+
+  absl::StatusOr<std::unique_ptr<device::Buffer>> Allocate(int64_t bytes) override {
+    absl::StatusOr<uint64_t> address = gm_.Allocate(bytes);
+    if (!address.ok())
+      return address.status();
+    return std::make_unique<SimBuffer>(gm_, *address, bytes);
+  }
+
+  absl::Status CopyIn(device::Buffer &to, int64_t offset,
+                      std::span<const std::byte> from) override {
+    absl::StatusOr<std::byte *> at = Range(to, offset, from.size());
+    if (at.ok() && !from.empty())
+      std::memcpy(*at, from.data(), from.size());
+    return at.status();
+  }
+
+  absl::Status CopyOut(const device::Buffer &from, int64_t offset,
+                       std::span<std::byte> to) override {
+    absl::StatusOr<std::byte *> at = Range(from, offset, to.size());
+    if (at.ok() && !to.empty())
+      std::memcpy(to.data(), *at, to.size());
+    return at.status();
+  }
+
+  absl::StatusOr<device::LaunchOutcome> Launch(const device::Executable &executable,
+                                               std::span<const device::LaunchArgument> arguments,
+                                               std::span<device::Buffer *const> results,
+                                               const LaunchOptions &options) override {
+    const auto *loaded = dynamic_cast<const SimExecutable *>(&executable);
+    if (!loaded)
+      return Invalid("the executable was loaded by another driver");
+    const v1::LaunchContract &contract = loaded->contract();
+    if (absl::Status s = device::CheckLaunch(contract, arguments, results); !s.ok())
+      return s;
+    LaunchState state;
+    if (absl::Status s = Prepare(contract, arguments, results, state); !s.ok())
+      return s;
+    Engine &engine = EngineOf(loaded->soc());
+    if (!options.hot)
+      engine.memory_system().MakeCold();
+    device::LaunchOutcome outcome;
+    ProfileBuilder builder(loaded->soc(), options.mode != Mode::kFunctional, options.profile);
+    for (int n = 0; n < contract.phases_size(); ++n) {
+      absl::StatusOr<PhaseResult> phase =
+          RunPhase(engine, *loaded, contract.phases(n), state.blocks[n], state, options);
+      if (!phase.ok())
+        return phase.status();
+      builder.Add(contract.phases(n), *phase, outcome);
+    }
+    builder.Finish(outcome);
+    if (options.mode != Mode::kTimingOnly)
+      ReadError(state, outcome);
+    return outcome;
+  }
+
+private:
+  struct LaunchState {
+    // One a phase.
+    std::vector<int64_t> blocks;
+    std::vector<uint64_t> parameters;
+    std::vector<uint64_t> results;
+    std::vector<std::unique_ptr<SimBuffer>> workspaces;
+    std::unique_ptr<SimBuffer> errors;
+  };
+
+  absl::StatusOr<std::byte *> Range(const device::Buffer &buffer, int64_t offset, size_t bytes) {
+    const auto *mine = dynamic_cast<const SimBuffer *>(&buffer);
+    if (!mine || mine->memory() != &gm_)
+      return Invalid("the buffer belongs to another device");
+    if (offset < 0 || offset > mine->size_bytes() ||
+        bytes > static_cast<uint64_t>(mine->size_bytes() - offset))
+      return absl::OutOfRangeError(
+          Cat("bytes ", offset, "..", offset, "+", bytes, " of a buffer of ", mine->size_bytes()));
+    return mine->data() + offset;
+  }
+
+  // A zero-filled buffer that lives for one launch.
+  absl::StatusOr<std::unique_ptr<SimBuffer>> Zeros(int64_t bytes) {
+    absl::StatusOr<uint64_t> address = gm_.Allocate(bytes);
+    if (!address.ok())
+      return address.status();
+    auto buffer = std::make_unique<SimBuffer>(gm_, *address, bytes);
+    std::memset(buffer->data(), 0, bytes);
+    return buffer;
+  }
+
+  absl::Status Prepare(const v1::LaunchContract &contract,
+                       std::span<const device::LaunchArgument> arguments,
+                       std::span<device::Buffer *const> results, LaunchState &state) {
+    uint64_t line = 0;
+    // Buffers take their places in the L2 model in the order of the arguments.
+    auto place = [&](const SimBuffer &buffer) {
+      gm_.Find(buffer.address(), buffer.size_bytes())->l2_line = line;
+      line += static_cast<uint64_t>(buffer.size_bytes()) / 512 + 1;
+      return buffer.address();
+    };
+    auto take = [&](device::Buffer *buffer, std::vector<uint64_t> &to) -> absl::Status {
+      auto *mine = dynamic_cast<SimBuffer *>(buffer);
+      if (!mine || mine->memory() != &gm_)
+        return Invalid("a buffer belongs to another device");
+      to.push_back(place(*mine));
+      return absl::OkStatus();
+    };
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const v1::Parameter &p = contract.parameters(static_cast<int>(i));
+      if (p.kind_case() != v1::Parameter::kTensor)
+        state.parameters.push_back(ScalarRegister(p.scalar(), arguments[i].scalar_bits));
+      else if (absl::Status s = take(arguments[i].buffer, state.parameters); !s.ok())
+        return s;
+    }
+    for (device::Buffer *result : results)
+      if (absl::Status s = take(result, state.results); !s.ok())
+        return s;
+    for (const v1::Workspace &w : contract.workspaces()) {
+      absl::StatusOr<int64_t> bytes = device::Evaluate(w.bytes(), contract, arguments);
+      if (!bytes.ok())
+        return bytes.status();
+      absl::StatusOr<std::unique_ptr<SimBuffer>> buffer = Zeros(*bytes);
+      if (!buffer.ok())
+        return buffer.status();
+      place(**buffer);
+      state.workspaces.push_back(*std::move(buffer));
+    }
+    int64_t most_blocks = 1;
+    for (const v1::Phase &phase : contract.phases()) {
+      absl::StatusOr<int64_t> blocks = device::Evaluate(phase.blocks(), contract, arguments);
+      if (!blocks.ok())
+        return blocks.status();
+      if (*blocks < 0 || *blocks > int64_t{1} << 24)
+        return Invalid(Cat("phase '", phase.entry(), "' with ", *blocks, " blocks"));
+      state.blocks.push_back(*blocks);
+      most_blocks = std::max(most_blocks, *blocks);
+    }
+    absl::StatusOr<std::unique_ptr<SimBuffer>> errors =
+        Zeros(most_blocks * static_cast<int64_t>(kErrorStride));
+    if (!errors.ok())
+      return errors.status();
+    place(**errors);
+    state.errors = *std::move(errors);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<PhaseResult> RunPhase(Engine &engine, const SimExecutable &loaded,
+                                       const v1::Phase &phase, int64_t blocks,
+                                       const LaunchState &state, const LaunchOptions &options) {
+    std::vector<uint64_t> values, strides;
+    for (const v1::PhaseArgument &a : phase.arguments()) {
+      strides.push_back(0);
+      switch (a.kind_case()) {
+      case v1::PhaseArgument::kParameter:
+        values.push_back(state.parameters[a.parameter()]);
+        break;
+      case v1::PhaseArgument::kResult:
+        values.push_back(state.results[a.result()]);
+        break;
+      case v1::PhaseArgument::kWorkspace:
+        values.push_back(state.workspaces[a.workspace()]->address());
+        break;
+      default:
+        values.push_back(state.errors->address());
+        strides.back() = kErrorStride;
+      }
+    }
+    PhaseRequest request;
+    request.function = loaded.program().Find(phase.entry());
+    if (options.mode == Mode::kTimingOnly && request.function->data_dependent)
+      return absl::FailedPreconditionError(
+          Cat("'", phase.entry(),
+              "' decides by its data what to do: it cannot be timed without "
+              "running it"));
+    request.blocks = blocks;
+    request.arguments = values;
+    request.argument_strides = strides;
+    request.data = options.mode != Mode::kTimingOnly;
+    request.timing = options.mode != Mode::kFunctional;
+    request.profile = options.profile;
+    request.check_races = check_races_;
+    return engine.Run(request, gm_);
+  }
+
+  // The record of the lowest block that has one.
+  void ReadError(const LaunchState &state, device::LaunchOutcome &outcome) const {
+    const std::byte *records = state.errors->data();
+    for (int64_t at = 0; at < state.errors->size_bytes();
+         at += static_cast<int64_t>(kErrorStride)) {
+      int64_t record[3];
+      std::memcpy(record, records + at, sizeof(record));
+      if (record[0] == 0)
+        continue;
+      outcome.error_code = record[0];
+      outcome.error_value = record[1];
+      outcome.error_bound = record[2];
+      return;
+    }
+  }
+
+  Engine &EngineOf(const machine::Soc &soc) {
+    std::unique_ptr<Engine> &engine = engines_[&soc];
+    if (!engine)
+      engine = std::make_unique<Engine>(soc);
+    return *engine;
+  }
+
+  v1::DeviceInfo info_;
+  GlobalMemory gm_;
+  bool check_races_;
+  std::map<const machine::Soc *, std::unique_ptr<Engine>> engines_;
+};
+
+class SimDriver : public device::Driver {
+public:
+  SimDriver(const SimOptions &options, const machine::Soc &soc) : options_(options), soc_(soc) {}
+
+  std::string name() const override { return "sim"; }
+
+  std::vector<v1::DeviceInfo> Enumerate() override {
+    std::vector<v1::DeviceInfo> all;
+    for (uint32_t ordinal = 0; ordinal < options_.num_devices; ++ordinal) {
+      v1::DeviceInfo info;
+      info.set_ordinal(ordinal);
+      info.set_driver("sim");
+      info.set_name(Cat("simulated ", soc_.product));
+      info.set_soc(soc_.name);
+      info.set_state(v1::DEVICE_STATE_HEALTHY);
+      info.set_cube_cores(static_cast<uint32_t>(soc_.cube_cores));
+      info.set_vector_cores(static_cast<uint32_t>(soc_.vector_cores));
+      info.set_memory_bytes(static_cast<uint64_t>(MemoryBytes()));
+      info.set_clock_ghz(soc_.clock_ghz);
+      all.push_back(std::move(info));
+    }
+    return all;
+  }
+
+  absl::StatusOr<std::unique_ptr<device::Device>> Open(uint32_t ordinal) override {
+    if (ordinal >= options_.num_devices)
+      return absl::NotFoundError(
+          Cat("there is no sim device ", ordinal, "; there are ", options_.num_devices));
+    return std::make_unique<SimDevice>(Enumerate()[ordinal], MemoryBytes(), options_.check_races);
+  }
+
+private:
+  int64_t MemoryBytes() const {
+    if (options_.memory_bytes > 0)
+      return options_.memory_bytes;
+    const int64_t host = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+    return std::min(soc_.hbm_bytes, host / 2);
+  }
+
+  SimOptions options_;
+  const machine::Soc &soc_;
+};
+
+} // namespace
+
+std::unique_ptr<device::Driver> MakeSimDriver(const SimOptions &options) {
+  const machine::Soc *soc =
+      machine::FindSoc(options.soc.empty() ? machine::kDefaultSoc : std::string_view(options.soc));
+  return soc ? std::make_unique<SimDriver>(options, *soc) : nullptr;
+}
+
+} // namespace pyasc::sim
