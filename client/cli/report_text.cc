@@ -237,6 +237,9 @@ std::vector<std::string> StatementLines(const v1::CompileReport &report,
   for (const v1::LoweredStatement &statement : report.statements()) {
     std::string line = absl::StrFormat("%-16s %-7s %s", Position(statement.range(), paths),
                                        statement.unit(), statement.what());
+    if (statement.compute_time_us() > 0 || statement.memory_time_us() > 0)
+      absl::StrAppend(&line, ", compute ", FormatMicroseconds(statement.compute_time_us()),
+                      ", memory ", FormatMicroseconds(statement.memory_time_us()));
     if (!statement.reason().empty())
       absl::StrAppend(&line, " -- ", statement.reason());
     if (lines.empty() || lines.back() != line)
@@ -309,12 +312,9 @@ std::string CompileReportText(const v1::Artifact &artifact, const std::vector<st
                                                         report.cores_available(), " cores used")
                                          : ""})));
   out.Begin("Phases");
-  for (const v1::PhaseEstimate &phase : report.phases())
-    out.Line(absl::StrCat(
-        " ", Joined({absl::StrCat(phase.entry(), " on ", phase.blocks(), " ", phase.core()),
-                     absl::StrCat("compute ", FormatMicroseconds(phase.compute_time_us())),
-                     absl::StrCat("memory ", FormatMicroseconds(phase.memory_time_us())),
-                     phase.bound().empty() ? "" : phase.bound() + " bound"})));
+  for (const v1::PhasePlan &phase : report.phases())
+    out.Line(absl::StrCat(" ", phase.entry(), " on ", phase.blocks(), " ", phase.core(),
+                          phase.blocks() == 1 ? " block" : " blocks"));
   if (!report.onchip_bytes().empty()) {
     std::map<std::string, int64_t> memories(report.onchip_bytes().begin(),
                                             report.onchip_bytes().end());

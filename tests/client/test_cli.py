@@ -342,11 +342,11 @@ def test_local_runs_through_a_child_that_leaves_nothing_behind(private_cli, kern
 def test_a_local_worker_that_crashes_in_a_call_is_named(private_cli, kernel, tmp_path):
     fake_worker(private_cli.program.parent / "real")
     write_program(private_cli.program.parent / "pyasc-worker", f"""#!/usr/bin/python3
-import os, signal, sys
+import os, sys
 exec(open({str(private_cli.program.parent / "real")!r}).read().replace("fake_service.main()", ""))
 def crash(*_):
     print("LLVM ERROR: out of registers", file=sys.stderr, flush=True)
-    os.kill(os.getpid(), signal.SIGABRT)
+    os.abort()
 fake_service.FakeService.compile = crash
 fake_service.main()
 """)
