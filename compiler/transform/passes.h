@@ -5,11 +5,18 @@
 #ifndef PYASC_COMPILER_TRANSFORM_PASSES_H
 #define PYASC_COMPILER_TRANSFORM_PASSES_H
 
+#include <memory>
+
 namespace mlir {
 class OpPassManager;
+class Pass;
 } // namespace mlir
 
 namespace pyasc {
+
+// Each pass is described at the head of its file.
+std::unique_ptr<mlir::Pass> createPromoteCellsPass(); // promote_cells.cc
+std::unique_ptr<mlir::Pass> createRaiseLoopsPass();   // raise_loops.cc
 
 // Appends the whole pipeline to `manager`, which must be anchored on builtin.module. After it the
 // module has the attribute `asc.pass_counts = {name = n : i64, ...}`: what each pass did.
