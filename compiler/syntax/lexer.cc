@@ -345,6 +345,7 @@ void Lexer::LexClose(TokenKind kind) {
       return;
     }
     // Or be the right one mistyped.
+    out_.unclosed.emplace_back(brackets_.back().token, index);
     PopBracket(index);
     out_.tokens[index].kind = TokenKind::Error;
     return;

@@ -115,6 +115,7 @@ Expr *Parser::ParseNumber() {
 // ---- ( ), [ ], { }
 
 Expr *Parser::ParseParenthesized() {
+  Nest nest(*this);
   SourceRange start = Here();
   Advance();
   if (Eat(TokenKind::RParen))
@@ -156,6 +157,7 @@ Expr *Parser::ParseParenthesized() {
 }
 
 Expr *Parser::ParseListDisplay() {
+  Nest nest(*this);
   SourceRange start = Here();
   Advance();
   std::vector<Expr *> elements;
@@ -179,6 +181,7 @@ Expr *Parser::ParseListDisplay() {
 }
 
 Expr *Parser::ParseBraces() {
+  Nest nest(*this);
   SourceRange start = Here();
   Advance();
   if (Eat(TokenKind::RBrace))
@@ -273,6 +276,7 @@ NodeList<Comprehension> Parser::ParseComprehensionClauses() {
 // ---- Calls
 
 Expr *Parser::ParseCall(Expr *func, const SourceRange &start) {
+  Nest nest(*this);
   SourceRange open = Here();
   Advance();
   auto *node = New<Call>();
@@ -354,6 +358,7 @@ void Parser::ParseArguments(const SourceRange &open, std::vector<Expr *> &args,
 // ---- Subscripts
 
 Expr *Parser::ParseSubscript(Expr *value, const SourceRange &start) {
+  Nest nest(*this);
   Advance();
   auto *node = New<Subscript>();
   node->value = value;

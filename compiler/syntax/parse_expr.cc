@@ -144,13 +144,13 @@ Expr *Parser::ParseNamedExpression() {
 }
 
 Expr *Parser::ParseExpression() {
-  Nest nest(*this);
   if (At(TokenKind::KwLambda))
     return ParseLambda();
   SourceRange start = Here();
   Expr *body = ParseDisjunction();
   if (!At(TokenKind::KwIf))
     return body;
+  Nest nest(*this);
   Advance();
   auto *node = New<IfExp>();
   node->body = body;
@@ -161,6 +161,7 @@ Expr *Parser::ParseExpression() {
 }
 
 Expr *Parser::ParseLambda() {
+  Nest nest(*this);
   SourceRange start = Here();
   Advance();
   auto *node = New<Lambda>();

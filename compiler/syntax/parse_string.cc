@@ -144,8 +144,10 @@ SourceRange Parser::RangeInside(const Token &token, size_t offset, size_t length
 // ---- f-strings
 
 void Parser::AddFString(StringParts &parts) {
-  Nest nest(*this);
   parts.is_fstring = true;
+  Nest nest(*this);
+  if (panic_)
+    return;
   bool raw = AffixesOf(TextOf(Peek())).raw;
   Advance();
   while (!panic_ && !At(TokenKind::FStringEnd)) {
@@ -164,6 +166,8 @@ void Parser::AddFString(StringParts &parts) {
 
 void Parser::AddField(StringParts &parts, bool raw) {
   Nest nest(*this);
+  if (panic_)
+    return;
   SourceRange start = Here();
   size_t text_begin = Peek().end;
   Advance();
@@ -179,7 +183,7 @@ void Parser::AddField(StringParts &parts, bool raw) {
   if (debug) { // f"{x=}" shows its own text
     Advance();
     parts.literal.append(text_.substr(text_begin, Peek().begin - text_begin));
-    parts.ExtendRange(start);
+    parts.ExtendRange(SourceRange::Join(start.End(), Here().Begin()));
   }
   if (Eat(TokenKind::Exclamation)) {
     std::string_view conversion = At(TokenKind::Name) ? TextOf(Peek()) : std::string_view();
@@ -191,7 +195,7 @@ void Parser::AddField(StringParts &parts, bool raw) {
            "expected 's', 'r' or 'a' after '!' in an f-string, met " + DescribeNext());
     }
   }
-  if (Eat(TokenKind::Colon))
+  if (At(TokenKind::Colon))
     node->format_spec = ParseFormatSpec(raw, parts.u_prefix);
   else if (debug && node->conversion < 0)
     node->conversion = 'r';
@@ -203,7 +207,8 @@ void Parser::AddField(StringParts &parts, bool raw) {
 }
 
 Expr *Parser::ParseFormatSpec(bool raw, bool u_prefix) {
-  SourceRange start = AfterLast();
+  SourceRange start = Here(); // the colon, as in CPython
+  Advance();
   StringParts parts;
   parts.u_prefix = u_prefix;
   while (!panic_ && !At(TokenKind::RBrace)) {

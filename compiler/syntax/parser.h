@@ -71,7 +71,9 @@ private:
   void Recover();
   void SkipBlock();
 
-  // Counts what is nested in one another, to bound recursion.
+  // Counts what is nested in one another, to bound recursion: blocks, brackets of every kind,
+  // replacement fields, and the operators whose operand is parsed by recursion. Every cycle of
+  // calls among the Parse functions passes one.
   class Nest {
   public:
     explicit Nest(Parser &parser) : parser_(parser) {
