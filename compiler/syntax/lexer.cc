@@ -292,7 +292,7 @@ void Lexer::LexOperator() {
   for (int k = static_cast<int>(TokenKind::LParen); k <= static_cast<int>(TokenKind::CaretEqual);
        ++k) {
     std::string_view s = TokenSpelling(static_cast<TokenKind>(k));
-    if (s.size() > best_length && Looking(s)) {
+    if (s[0] == Ch() && s.size() > best_length && Looking(s)) {
       best = static_cast<TokenKind>(k);
       best_length = s.size();
     }
