@@ -94,6 +94,9 @@ Range either(const Range &a, const Range &b) {
   return both;
 }
 
+// Iterations a core from which its share is even enough.
+constexpr int64_t kGoodSharing = 8;
+
 struct Written {
   Value base;
   int64_t elementBytes;
@@ -154,6 +157,9 @@ private:
     SmallVector<int64_t> extents = op.getStaticLoopRanges();
     for (auto [extent, iterator] : llvm::zip_equal(extents, op.getIteratorTypesArray())) {
       if (iterator != utils::IteratorType::parallel || ShapedType::isDynamic(extent))
+        break;
+      // Enough to balance: more dimensions only cost divisions.
+      if (product(result_.extents) >= kGoodSharing * cores_)
         break;
       result_.extents.push_back(extent);
     }
@@ -431,8 +437,9 @@ private:
     }
     if (isa<memref::AllocOp, memref::AllocaOp, memref::DeallocOp>(op))
       return true;
+    // Every core has an error record of its own, and the first core's counts: shares are in order.
     if (isa<ir::CheckOp>(op))
-      return no("it has run-time checks, whose first error counts");
+      return true;
     if (op->getNumRegions() > 0) {
       for (Region &region : op->getRegions())
         for (Block &block : region)

@@ -1,0 +1,526 @@
+#include "compiler/target/ascend/plan_vector_body.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace pyasc::npu {
+
+using namespace mlir;
+
+LogicalResult TileBody::refuse(Operation *op, StringRef why) {
+  reason_ = "the vector unit has no " + op->getName().getStringRef().str();
+  if (op->getNumResults() > 0) {
+    llvm::raw_string_ostream stream(reason_);
+    stream << " on " << op->getOperand(op->getNumOperands() - 1).getType();
+  }
+  if (!why.empty())
+    reason_ += " (" + why.str() + ")";
+  return failure();
+}
+
+LogicalResult TileBody::evaluate(ArrayRef<TileValue> arguments, ArrayRef<const TileValue *> into,
+                                 Operation *skip) {
+  values_.clear();
+  for (auto [argument, value] : llvm::zip_equal(body_.getArguments(), arguments)) {
+    values_[argument] = value;
+    if (value.scalar)
+      code_.emitter().map(argument, value.scalar);
+  }
+  Operation *yield = body_.getTerminator();
+  llvm::DenseMap<Value, int> left; // uses to come
+  for (Operation &op : body_)
+    for (Value operand : op.getOperands())
+      ++left[operand];
+  for (Operation &op : body_.without_terminator()) {
+    if (&op == skip)
+      continue;
+    const TileValue *target = nullptr;
+    if (op.getNumResults() == 1)
+      for (auto [position, operand] : llvm::enumerate(yield->getOperands()))
+        if (operand == op.getResult(0) && operand.hasOneUse() && position < into.size())
+          target = into[position];
+    auto result = compute(&op, target);
+    if (failed(result)) {
+      if (reason_.empty())
+        return refuse(&op);
+      return failure();
+    }
+    values_[op.getResult(0)] = *result;
+    for (Value operand : op.getOperands())
+      if (--left[operand] == 0)
+        values_.erase(operand);
+  }
+  return success();
+}
+
+FailureOr<TileValue> TileBody::value(Value value) {
+  auto found = values_.find(value);
+  if (found != values_.end())
+    return found->second;
+  auto scalar = code_.emitter().scalar(value);
+  if (failed(scalar)) {
+    reason_ = code_.emitter().reason();
+    return failure();
+  }
+  return code_.uniform(*scalar);
+}
+
+TileValue TileBody::widened(const TileValue &value) {
+  if (!value.storage.isBF16())
+    return value;
+  Type f32 = code_.builder().getF32Type();
+  TileValue wide;
+  if (value.isUniform())
+    wide =
+        code_.uniform(code_.builder().createOrFold<arith::ExtFOp>(code_.loc(), f32, value.scalar));
+  else
+    wide = code_.cast(value, f32, Round::none);
+  wide.type = value.type;
+  return wide;
+}
+
+// An f32 tile rounded to a float type.
+TileValue TileBody::toType(const TileValue &float32, Type type, const TileValue *into) {
+  if (type.isF32())
+    return float32;
+  return code_.cast(float32, type, Round::rint, into);
+}
+
+FailureOr<TileValue> TileBody::stored(const TileValue &value, TileKind kind,
+                                      const TileValue *into) {
+  TileValue result = value;
+  Type type = value.type;
+  if (type.isInteger(8) && value.kind != kind) {
+    auto half = halfFromByte(value, /*isUnsigned=*/false);
+    if (failed(half))
+      return failure();
+    return code_.cast(code_.toKind(*half, kind), type, Round::rint, into);
+  }
+  if (bytesOf(type) == 8 && value.kind != kind) {
+    reason_ = "the vector unit cannot spread elements of 8 bytes";
+    return failure();
+  }
+  if (result.storage.isBF16() && value.kind != kind && !value.isUniform())
+    result = widened(result);
+  if (result.kind != kind) {
+    if (kind == TileKind::full)
+      result = code_.toFull(result, into);
+    else
+      result = code_.toKind(result, kind);
+  }
+  if (type.isBF16() && result.storage.isF32())
+    result = code_.cast(result, type, Round::rint, into);
+  return result;
+}
+
+FailureOr<TileValue> TileBody::compute(Operation *op, const TileValue *into) {
+  if (op->getNumResults() != 1 || op->getNumRegions() != 0)
+    return refuse(op);
+  // Scalars stay with the scalar unit.
+  SmallVector<TileValue> operands;
+  for (Value operand : op->getOperands()) {
+    auto known = value(operand);
+    if (failed(known))
+      return failure();
+    operands.push_back(*known);
+  }
+  if (llvm::all_of(operands, [](const TileValue &v) { return v.isUniform(); })) {
+    if (failed(code_.emitter().emit(op))) {
+      reason_ = code_.emitter().reason();
+      return failure();
+    }
+    return code_.uniform(*code_.emitter().scalar(op->getResult(0)));
+  }
+  if (isa<arith::CmpFOp, arith::CmpIOp>(op))
+    return computeCompare(op);
+  if (isa<arith::SelectOp>(op))
+    return computeSelect(op, into);
+  if (isa<CastOpInterface>(op))
+    return computeCast(op, into);
+  Type type = op->getResult(0).getType();
+  if (type.isInteger(1))
+    return computeMask(op);
+  if (isa<FloatType>(type))
+    return computeFloat(op, into);
+  return computeInteger(op, into);
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Floats
+//===------------------------------------------------------------------------------------------===//
+
+namespace {
+
+std::optional<Binary> floatBinary(Operation *op) {
+  if (isa<arith::AddFOp>(op))
+    return Binary::add;
+  if (isa<arith::SubFOp>(op))
+    return Binary::sub;
+  if (isa<arith::MulFOp>(op))
+    return Binary::mul;
+  if (isa<arith::DivFOp>(op))
+    return Binary::div;
+  // The unit's max and min give NaN if there is one, as these do.
+  if (isa<arith::MaximumFOp>(op))
+    return Binary::max;
+  if (isa<arith::MinimumFOp>(op))
+    return Binary::min;
+  return std::nullopt;
+}
+
+} // namespace
+
+FailureOr<TileValue> TileBody::computeFloat(Operation *op, const TileValue *into) {
+  Type type = op->getResult(0).getType();
+  if (!type.isF32() && !type.isF16() && !type.isBF16())
+    return refuse(op);
+  // Results of bf16 are rounded after every operation, those of f16 by the unit itself.
+  auto finish = [&](TileValue result) {
+    result.type = type;
+    return type.isBF16() && !result.storage.isBF16() ? toType(result, type, into) : result;
+  };
+  const TileValue *direct = type.isBF16() ? nullptr : into;
+  SmallVector<TileValue> in;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    in.push_back(widened(*operand(op, i)));
+
+  if (auto binary = floatBinary(op))
+    return finish(code_.binary(*binary, in[0], in[1], direct));
+  if (isa<arith::MaxNumFOp, arith::MinNumFOp>(op)) {
+    // The number where one of the two is NaN.
+    Binary kind = isa<arith::MaxNumFOp>(op) ? Binary::max : Binary::min;
+    TileValue result = code_.binary(kind, in[0], in[1]);
+    for (int i = 0; i < 2; ++i) {
+      TileValue mine = code_.toKind(in[i], in[i].isUniform() ? result.kind : in[i].kind);
+      result = code_.select(code_.compare(Compare::eq, mine, mine), result, in[1 - i],
+                            i == 1 ? direct : nullptr);
+    }
+    return finish(result);
+  }
+  if (isa<arith::NegFOp>(op))
+    return finish(code_.unary(Unary::neg, in[0], direct));
+  if (isa<math::AbsFOp>(op))
+    return finish(code_.unary(Unary::abs, in[0], direct));
+  if (isa<math::FmaOp>(op))
+    return finish(
+        code_.binary(Binary::add, code_.binary(Binary::mul, in[0], in[1]), in[2], direct));
+
+  // Functions are computed in f32 and rounded once.
+  Type f32 = code_.builder().getF32Type();
+  for (TileValue &value : in) {
+    if (!value.storage.isF16())
+      continue;
+    value = value.isUniform() ? code_.uniform(code_.builder().createOrFold<arith::ExtFOp>(
+                                    code_.loc(), f32, value.scalar))
+                              : code_.cast(value, f32, Round::none);
+  }
+  const TileValue *last = type.isF32() ? into : nullptr;
+  std::optional<Unary> unary;
+  if (isa<math::ExpOp>(op))
+    unary = Unary::exp;
+  else if (isa<math::LogOp>(op))
+    unary = Unary::ln;
+  else if (isa<math::SqrtOp>(op))
+    unary = Unary::sqrt;
+  else if (isa<math::RsqrtOp>(op))
+    unary = Unary::rsqrt;
+  TileValue result;
+  if (unary) {
+    result = code_.unary(*unary, in[0], last);
+  } else {
+    if (in.size() == 2 && !in[1].isUniform())
+      return refuse(op, "with an exponent an element");
+    auto made = emitMathFunction(code_, op, in[0], last);
+    if (failed(made))
+      return refuse(op);
+    result = *made;
+  }
+  result.type = type;
+  return type.isF32() ? result : toType(result, type, into);
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Integers
+//===------------------------------------------------------------------------------------------===//
+
+FailureOr<TileValue> TileBody::computeInteger(Operation *op, const TileValue *into) {
+  Type type = op->getResult(0).getType();
+  if (!type.isInteger(16) && !type.isInteger(32))
+    return refuse(op);
+  auto a = operand(op, 0);
+  auto done = [&](TileValue result) -> FailureOr<TileValue> {
+    result.type = type;
+    return result;
+  };
+  if (isa<math::AbsIOp>(op)) {
+    TileValue negated = code_.scalarOp(Scalar::muls, *a, code_.constant(type, -1));
+    return done(code_.binary(Binary::max, *a, negated, into));
+  }
+  auto b = operand(op, 1);
+  if (isa<arith::AddIOp>(op))
+    return done(code_.binary(Binary::add, *a, *b, into));
+  if (isa<arith::SubIOp>(op))
+    return done(code_.binary(Binary::sub, *a, *b, into));
+  if (isa<arith::MulIOp>(op))
+    return done(code_.binary(Binary::mul, *a, *b, into));
+  if (isa<arith::MaxSIOp>(op))
+    return done(code_.binary(Binary::max, *a, *b, into));
+  if (isa<arith::MinSIOp>(op))
+    return done(code_.binary(Binary::min, *a, *b, into));
+  if (isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op)) {
+    TileKind kind = TileCode::join(a->kind, b->kind);
+    TileValue x = code_.toKind(*a, kind), y = code_.toKind(*b, kind);
+    if (isa<arith::AndIOp>(op))
+      return done(code_.binary(Binary::and_, x, y, into));
+    TileValue either = code_.binary(Binary::or_, x, y, isa<arith::OrIOp>(op) ? into : nullptr);
+    if (isa<arith::OrIOp>(op))
+      return done(either);
+    TileValue notBoth = code_.unary(Unary::not_, code_.binary(Binary::and_, x, y));
+    return done(code_.binary(Binary::and_, either, notBoth, into));
+  }
+  return refuse(op);
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Casts
+//===------------------------------------------------------------------------------------------===//
+
+// i8 lives in UB as bytes; the unit reads them through f16.
+FailureOr<TileValue> TileBody::halfFromByte(const TileValue &value, bool isUnsigned) {
+  Type f16 = code_.builder().getF16Type();
+  if (value.isUniform()) {
+    Value half =
+        isUnsigned ? code_.builder().createOrFold<arith::UIToFPOp>(code_.loc(), f16, value.scalar)
+                   : code_.builder().createOrFold<arith::SIToFPOp>(code_.loc(), f16, value.scalar);
+    return code_.uniform(half);
+  }
+  return code_.cast(value, f16, Round::none, nullptr, isUnsigned);
+}
+
+// `one` where the mask is set, else zero, in an element type.
+FailureOr<TileValue> TileBody::fromMask(const TileValue &mask, Type type, double one,
+                                        const TileValue *into) {
+  OpBuilder &b = code_.builder();
+  bool direct = type.isF32() || type.isF16() || type.isInteger(32) || type.isInteger(16);
+  Type via = direct ? type : type.isInteger(8) ? b.getF16Type() : b.getF32Type();
+  if (!direct && !type.isInteger(8) && !type.isBF16())
+    return failure();
+  TileValue ones = code_.uniform(code_.constant(via, one));
+  TileValue zeros = code_.uniform(code_.constant(via, 0));
+  TileValue number = code_.select(mask, ones, zeros, direct ? into : nullptr);
+  number.type = type;
+  if (type.isInteger(8))
+    return code_.cast(number, type, Round::rint, into);
+  return type.isBF16() ? toType(number, type, into) : number;
+}
+
+FailureOr<TileValue> TileBody::computeCast(Operation *op, const TileValue *into) {
+  OpBuilder &b = code_.builder();
+  Type from = op->getOperand(0).getType(), to = op->getResult(0).getType();
+  Type f16 = b.getF16Type(), f32 = b.getF32Type();
+  TileValue in = *operand(op, 0);
+  bool isUnsigned = isa<arith::ExtUIOp, arith::UIToFPOp, arith::FPToUIOp>(op);
+
+  if (isa<arith::ExtFOp>(op) && to.isF32()) {
+    TileValue wide = from.isBF16() ? widened(in) : code_.cast(in, f32, Round::none, into);
+    wide.type = to;
+    return wide;
+  }
+  if (isa<arith::TruncFOp>(op) && from.isF32() && (to.isF16() || to.isBF16()))
+    return code_.cast(in, to, Round::rint, into);
+
+  if (from.isInteger(1)) {
+    if (isa<arith::ExtUIOp, arith::UIToFPOp>(op))
+      return fromMask(in, to, 1, into);
+    if (isa<arith::ExtSIOp, arith::SIToFPOp>(op))
+      return fromMask(in, to, -1, into);
+    return refuse(op);
+  }
+  if (isa<arith::SIToFPOp, arith::UIToFPOp>(op)) {
+    if (from.isInteger(8)) {
+      auto half = halfFromByte(in, isUnsigned);
+      if (to.isF16())
+        return half;
+      return toType(code_.cast(*half, f32, Round::none, to.isF32() ? into : nullptr), to, into);
+    }
+    if (isUnsigned || (!from.isInteger(16) && !from.isInteger(32)))
+      return refuse(op);
+    // Exact up to 2^24, and beyond that f16 is infinite either way; bf16 could round twice.
+    if (from.isInteger(32) && to.isBF16())
+      return refuse(op);
+    Round round = from.isInteger(16) ? Round::none : Round::rint;
+    TileValue number = code_.cast(in, f32, round, to.isF32() ? into : nullptr);
+    return toType(number, to, into);
+  }
+  if (isa<arith::FPToSIOp, arith::FPToUIOp>(op)) {
+    TileValue number = widened(in);
+    if (number.storage.isF16())
+      number = code_.cast(number, f32, Round::none);
+    if (!isUnsigned && (to.isInteger(32) || to.isInteger(16)))
+      return code_.cast(number, to, Round::trunc, into);
+    if (!to.isInteger(8))
+      return refuse(op);
+    TileValue whole = code_.cast(number, f32, Round::trunc);
+    return code_.cast(code_.cast(whole, f16, Round::rint), to, Round::trunc, into, isUnsigned);
+  }
+  if (isa<arith::ExtSIOp, arith::ExtUIOp>(op)) {
+    if (from.isInteger(8) && (to.isInteger(16) || to.isInteger(32)))
+      return code_.cast(*halfFromByte(in, isUnsigned), to, Round::rint, into);
+    if (!isUnsigned &&
+        ((from.isInteger(16) && to.isInteger(32)) || (from.isInteger(32) && to.isInteger(64))))
+      return code_.cast(in, to, Round::none, into);
+    return refuse(op);
+  }
+  // A bool in memory is 0 or 1.
+  if (isa<arith::TruncIOp>(op) && from.isInteger(8) && to.isInteger(1))
+    return code_.compare(Compare::ne, *halfFromByte(in, true),
+                         code_.uniform(code_.constant(f16, 0)));
+  return refuse(op);
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Masks
+//===------------------------------------------------------------------------------------------===//
+
+FailureOr<TileValue> TileBody::computeCompare(Operation *op) {
+  OpBuilder &b = code_.builder();
+  TileValue x = *operand(op, 0), y = *operand(op, 1);
+  if (auto compare = dyn_cast<arith::CmpFOp>(op)) {
+    if (!x.type.isF32() && !x.type.isF16() && !x.type.isBF16())
+      return refuse(op);
+    x = widened(x);
+    y = widened(y);
+    auto is = [&](Compare predicate) { return code_.compare(predicate, x, y); };
+    auto isNot = [&](Compare predicate) { return code_.maskNot(is(predicate)); };
+    auto ordered = [&]() {
+      TileValue left = code_.toKind(x, x.isUniform() ? y.kind : x.kind);
+      TileValue right = code_.toKind(y, y.isUniform() ? x.kind : y.kind);
+      return code_.maskBinary(Binary::and_, code_.compare(Compare::eq, left, left),
+                              code_.compare(Compare::eq, right, right));
+    };
+    switch (compare.getPredicate()) {
+    case arith::CmpFPredicate::OEQ:
+      return is(Compare::eq);
+    case arith::CmpFPredicate::OGT:
+      return is(Compare::gt);
+    case arith::CmpFPredicate::OGE:
+      return is(Compare::ge);
+    case arith::CmpFPredicate::OLT:
+      return is(Compare::lt);
+    case arith::CmpFPredicate::OLE:
+      return is(Compare::le);
+    case arith::CmpFPredicate::UNE:
+      return isNot(Compare::eq); // whatever the unit's `ne` says of NaN
+    case arith::CmpFPredicate::UGT:
+      return isNot(Compare::le);
+    case arith::CmpFPredicate::UGE:
+      return isNot(Compare::lt);
+    case arith::CmpFPredicate::ULT:
+      return isNot(Compare::ge);
+    case arith::CmpFPredicate::ULE:
+      return isNot(Compare::gt);
+    case arith::CmpFPredicate::ONE:
+      return code_.maskBinary(Binary::or_, is(Compare::lt), is(Compare::gt));
+    case arith::CmpFPredicate::UEQ:
+      return code_.maskNot(code_.maskBinary(Binary::or_, is(Compare::lt), is(Compare::gt)));
+    case arith::CmpFPredicate::ORD:
+      return ordered();
+    case arith::CmpFPredicate::UNO:
+      return code_.maskNot(ordered());
+    default:
+      return refuse(op);
+    }
+  }
+  auto compare = cast<arith::CmpIOp>(op);
+  Type type = x.type;
+  if (type.isInteger(8)) {
+    // Equality is the same for signed and unsigned bytes.
+    bool isUnsigned = compare.getPredicate() >= arith::CmpIPredicate::ult;
+    auto left = halfFromByte(x, isUnsigned), right = halfFromByte(y, isUnsigned);
+    x = *left;
+    y = *right;
+  } else if (type.isInteger(16)) {
+    if (compare.getPredicate() >= arith::CmpIPredicate::ult)
+      return refuse(op, "unsigned");
+    for (TileValue *value : {&x, &y})
+      *value = value->isUniform() ? code_.uniform(b.createOrFold<arith::SIToFPOp>(
+                                        code_.loc(), b.getF32Type(), value->scalar))
+                                  : code_.cast(*value, b.getF32Type(), Round::none);
+  } else if (!type.isInteger(32)) {
+    return refuse(op);
+  }
+  bool isFloat = isa<FloatType>(x.storage);
+  // i32 is compared for equality only: a <= b where max(a, b) is b.
+  auto atMost = [&](const TileValue &low, const TileValue &high) {
+    return isFloat ? code_.compare(Compare::le, low, high)
+                   : code_.compare(Compare::eq, code_.binary(Binary::max, low, high), high);
+  };
+  switch (compare.getPredicate()) {
+  case arith::CmpIPredicate::eq:
+    return code_.compare(Compare::eq, x, y);
+  case arith::CmpIPredicate::ne:
+    return code_.maskNot(code_.compare(Compare::eq, x, y));
+  case arith::CmpIPredicate::sle:
+    return atMost(x, y);
+  case arith::CmpIPredicate::sge:
+    return atMost(y, x);
+  case arith::CmpIPredicate::slt:
+    return code_.maskNot(atMost(y, x));
+  case arith::CmpIPredicate::sgt:
+    return code_.maskNot(atMost(x, y));
+  default:
+    break;
+  }
+  if (!isFloat)
+    return refuse(op, "unsigned");
+  switch (compare.getPredicate()) {
+  case arith::CmpIPredicate::ule:
+    return atMost(x, y);
+  case arith::CmpIPredicate::uge:
+    return atMost(y, x);
+  case arith::CmpIPredicate::ult:
+    return code_.maskNot(atMost(y, x));
+  default:
+    return code_.maskNot(atMost(x, y));
+  }
+}
+
+FailureOr<TileValue> TileBody::computeMask(Operation *op) {
+  if (!isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op))
+    return refuse(op);
+  TileValue a = *operand(op, 0), b = *operand(op, 1);
+  if (isa<arith::AndIOp>(op))
+    return code_.maskBinary(Binary::and_, a, b);
+  TileValue either = code_.maskBinary(Binary::or_, a, b);
+  if (isa<arith::OrIOp>(op))
+    return either;
+  TileValue notBoth = code_.maskNot(code_.maskBinary(Binary::and_, a, b));
+  return code_.maskBinary(Binary::and_, either, notBoth);
+}
+
+FailureOr<TileValue> TileBody::computeSelect(Operation *op, const TileValue *into) {
+  TileValue mask = *operand(op, 0), a = *operand(op, 1), b = *operand(op, 2);
+  Type type = op->getResult(0).getType();
+  if (type.isInteger(1)) {
+    TileValue chosen = code_.maskBinary(Binary::and_, mask, a);
+    TileValue other =
+        code_.maskBinary(Binary::and_,
+                         code_.maskNot(code_.toKind(
+                             mask, mask.isUniform() ? TileCode::join(a.kind, b.kind) : mask.kind)),
+                         b);
+    return code_.maskBinary(Binary::or_, chosen, other);
+  }
+  if (type.isInteger(8)) {
+    auto left = halfFromByte(a, false), right = halfFromByte(b, false);
+    TileValue half = code_.select(mask, *left, *right);
+    return code_.cast(half, type, Round::rint, into);
+  }
+  if (bytesOf(type) == 8)
+    return refuse(op);
+  TileValue left = widened(a), right = widened(b);
+  TileValue result = code_.select(mask, left, right, type.isBF16() ? nullptr : into);
+  result.type = type;
+  return type.isBF16() ? toType(result, type, into) : result;
+}
+
+} // namespace pyasc::npu

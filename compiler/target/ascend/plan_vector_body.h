@@ -1,0 +1,60 @@
+// The body of a generic as instructions on tiles.
+#ifndef PYASC_COMPILER_TARGET_ASCEND_PLAN_VECTOR_BODY_H
+#define PYASC_COMPILER_TARGET_ASCEND_PLAN_VECTOR_BODY_H
+
+#include <string>
+
+#include "compiler/target/ascend/plan_vector_tile.h"
+
+namespace pyasc::npu {
+
+class TileBody {
+public:
+  // `body`: the block of a generic.
+  TileBody(TileCode &code, mlir::Block &body) : code_(code), body_(body) {}
+
+  // Computes every operation except `skip`, given the block's arguments. What operand i of the
+  // terminator needs goes to `into[i]` where it can, if that is not null. On failure reason() says
+  // which operation the unit does not have.
+  mlir::LogicalResult evaluate(llvm::ArrayRef<TileValue> arguments,
+                               llvm::ArrayRef<const TileValue *> into,
+                               mlir::Operation *skip = nullptr);
+  // A value of the body, or one from outside of it (uniform).
+  mlir::FailureOr<TileValue> value(mlir::Value value);
+  // `value` with the element type's storage in memory, all over `kind`.
+  mlir::FailureOr<TileValue> stored(const TileValue &value, TileKind kind, const TileValue *into);
+  // As operands of arithmetic: bf16 widened to f32.
+  TileValue widened(const TileValue &value);
+  const std::string &reason() const { return reason_; }
+
+private:
+  mlir::FailureOr<TileValue> compute(mlir::Operation *op, const TileValue *into);
+  mlir::FailureOr<TileValue> computeFloat(mlir::Operation *op, const TileValue *into);
+  mlir::FailureOr<TileValue> computeInteger(mlir::Operation *op, const TileValue *into);
+  mlir::FailureOr<TileValue> computeCast(mlir::Operation *op, const TileValue *into);
+  mlir::FailureOr<TileValue> computeCompare(mlir::Operation *op);
+  mlir::FailureOr<TileValue> computeMask(mlir::Operation *op);
+  mlir::FailureOr<TileValue> computeSelect(mlir::Operation *op, const TileValue *into);
+  mlir::FailureOr<TileValue> fromMask(const TileValue &mask, mlir::Type type, double one,
+                                      const TileValue *into);
+  mlir::FailureOr<TileValue> halfFromByte(const TileValue &value, bool isUnsigned);
+  TileValue toType(const TileValue &float32, mlir::Type type, const TileValue *into);
+  mlir::FailureOr<TileValue> operand(mlir::Operation *op, unsigned number) {
+    return value(op->getOperand(number));
+  }
+  mlir::LogicalResult refuse(mlir::Operation *op, llvm::StringRef why = "");
+
+  TileCode &code_;
+  mlir::Block &body_;
+  llvm::DenseMap<mlir::Value, TileValue> values_;
+  std::string reason_;
+};
+
+// Functions that the unit has no instruction for, on f32 tiles. Null memory and no scalar: it is
+// not known. Errors are a few units in the last place (plan_vector_math_test.cc).
+mlir::FailureOr<TileValue> emitMathFunction(TileCode &code, mlir::Operation *op, const TileValue &x,
+                                            const TileValue *into);
+
+} // namespace pyasc::npu
+
+#endif // PYASC_COMPILER_TARGET_ASCEND_PLAN_VECTOR_BODY_H

@@ -1,0 +1,90 @@
+// A phase of the vector unit for one nest: the loops over tiles, the transfers and the body.
+#ifndef PYASC_COMPILER_TARGET_ASCEND_PLAN_VECTOR_EMIT_H
+#define PYASC_COMPILER_TARGET_ASCEND_PLAN_VECTOR_EMIT_H
+
+#include "compiler/target/ascend/plan_vector_body.h"
+
+namespace pyasc::npu {
+
+// How a nest is cut: extents of a tile, and how many tiles there are along each direction.
+struct Tiling {
+  TileSize size;
+  int64_t rowTiles = 1;
+  int64_t columnTiles = 1; // a loop of the task for rowReduce, else tiles of their own
+  int64_t blockTiles = 1;
+  int64_t tasks = 1; // tiles that cores take
+  int64_t cores = 1;
+};
+
+// Chooses sizes so that the buffers that `bytes` counts fit into `budget`, all of `cores` have
+// work, and transfers are long. Failure when not even the smallest tile fits.
+mlir::FailureOr<Tiling> chooseTiling(const VectorNest &nest, const VectorLoops &loops,
+                                     llvm::function_ref<int64_t(TileSize)> bytes, int64_t budget,
+                                     int64_t cores);
+// A tiling with tiny tiles and several of them each way, to find out which buffers are needed.
+Tiling trialTiling(const VectorNest &nest, const VectorLoops &loops);
+
+class VectorEmitter {
+public:
+  VectorEmitter(PhaseEmitter &emitter, TileBuffers &buffers, const VectorNest &nest,
+                const VectorLoops &loops, const Tiling &tiling);
+  mlir::LogicalResult emit();
+  const std::string &reason() const { return reason_; }
+
+private:
+  // What an operand is during the phase.
+  struct Source {
+    const VectorOperand *operand;
+    TileKind kind;
+    mlir::Value buffer;     // null for uniform ones
+    bool invariant = false; // loaded once, before the loops
+    TileValue value;        // current
+  };
+
+  mlir::LogicalResult prepare();
+  void startTask(mlir::Value task);
+  mlir::LogicalResult emitElementwise();
+  mlir::LogicalResult emitAccumulate();
+  mlir::LogicalResult emitRowReduce();
+  mlir::LogicalResult emitSteps(size_t level, mlir::Value number,
+                                llvm::function_ref<mlir::LogicalResult(mlir::Value)> body);
+
+  // Whether the operand moves along any of the dimensions.
+  bool follows(const VectorOperand &operand, llvm::ArrayRef<int64_t> dims) const;
+  bool followsTask(const Source &source) const;
+  mlir::FailureOr<mlir::Value> address(const VectorOperand &operand);
+  // Loads the operand's part of the current tile; `iteration` picks the slot.
+  mlir::LogicalResult load(Source &source, mlir::Value iteration);
+  void transferIn(const Source &source, mlir::Value memory, mlir::Value to, mlir::Value gm,
+                  mlir::Value at);
+  mlir::LogicalResult store(const VectorOperand &operand, const TileValue &value);
+  llvm::SmallVector<TileValue> arguments() const;
+  // Rows of this operand that lie dense in GM and in UB alike.
+  bool isDense(const VectorOperand &operand) const;
+  mlir::Value neutral(const Combiner &combiner);
+  mlir::Value minus(mlir::Value a, mlir::Value b);
+  mlir::Value limit(mlir::Value start, int64_t size, int64_t extent);
+  mlir::LogicalResult fail(const std::string &reason) {
+    reason_ = reason;
+    return mlir::failure();
+  }
+
+  PhaseEmitter &emitter_;
+  mlir::OpBuilder &builder_;
+  TileBuffers &buffers_;
+  const VectorNest &nest_;
+  const VectorLoops &loops_;
+  const Tiling &tiling_;
+  mlir::Location loc_;
+  TileCode code_;
+  TileBody body_;
+  llvm::SmallVector<Source, 0> sources_;
+  llvm::SmallVector<mlir::Value> at_; // the tile's start in each dimension; null where not in use
+  mlir::Value iteration_;             // number of the task on this core
+  mlir::Value blockCount_;
+  std::string reason_;
+};
+
+} // namespace pyasc::npu
+
+#endif // PYASC_COMPILER_TARGET_ASCEND_PLAN_VECTOR_EMIT_H

@@ -1,0 +1,294 @@
+#include "compiler/target/ascend/plan_vector_shape.h"
+
+#include <numeric>
+
+namespace pyasc::npu {
+
+using namespace mlir;
+
+int64_t VectorNest::inputs() const {
+  return llvm::count_if(operands, [](const VectorOperand &operand) { return !operand.isOutput; });
+}
+
+int64_t VectorNest::points() const {
+  return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Analysis
+//===------------------------------------------------------------------------------------------===//
+
+namespace {
+
+// Adds factor * expr to the strides and the offset; false when expr is not linear.
+bool addLinear(AffineExpr expr, int64_t factor, VectorOperand &operand) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    operand.strides[dim.getPosition()] += factor;
+    return true;
+  }
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+    operand.offset += factor * constant.getValue();
+    return true;
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return false;
+  if (expr.getKind() == AffineExprKind::Add)
+    return addLinear(binary.getLHS(), factor, operand) &&
+           addLinear(binary.getRHS(), factor, operand);
+  auto scale = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  return expr.getKind() == AffineExprKind::Mul && scale &&
+         addLinear(binary.getLHS(), factor * scale.getValue(), operand);
+}
+
+// The first and the last element that an operand touches, relative to its root.
+std::pair<int64_t, int64_t> span(const VectorOperand &operand, ArrayRef<int64_t> extents) {
+  int64_t low = operand.view.offset + operand.offset, high = low;
+  for (auto [stride, extent] : llvm::zip_equal(operand.strides, extents))
+    (stride < 0 ? low : high) += stride * (extent - 1);
+  return {low, high};
+}
+
+// Whether an output and an input touch common elements in another way than at the same point.
+bool interferes(const VectorOperand &in, const VectorOperand &out, const VectorNest &nest) {
+  if (in.view.root != out.view.root || !in.used)
+    return false;
+  bool sameStart =
+      in.view.offset + in.offset == out.view.offset + out.offset && in.view.terms == out.view.terms;
+  bool reduces = llvm::is_contained(nest.reduction, true);
+  if (sameStart && in.strides == out.strides && !reduces)
+    return false;
+  if (in.view.terms != out.view.terms)
+    return true; // run-time offsets
+  auto [inLow, inHigh] = span(in, nest.extents);
+  auto [outLow, outHigh] = span(out, nest.extents);
+  return inLow <= outHigh && outLow <= inHigh;
+}
+
+void dropDim(VectorNest &nest, int64_t d) {
+  nest.extents.erase(nest.extents.begin() + d);
+  nest.reduction.erase(nest.reduction.begin() + d);
+  for (VectorOperand &operand : nest.operands)
+    operand.strides.erase(operand.strides.begin() + d);
+}
+
+} // namespace
+
+void simplifyNest(VectorNest &nest) {
+  for (int64_t d = nest.rank() - 1; d >= 0; --d)
+    if (nest.extents[d] == 1)
+      dropDim(nest, d);
+  // Dimension d walks into d + 1 when its step is the whole of d + 1, for everyone.
+  for (int64_t d = nest.rank() - 2; d >= 0; --d) {
+    bool merges = nest.reduction[d] == nest.reduction[d + 1];
+    for (const VectorOperand &operand : nest.operands)
+      merges &= operand.strides[d] == operand.strides[d + 1] * nest.extents[d + 1];
+    if (!merges)
+      continue;
+    nest.extents[d + 1] *= nest.extents[d];
+    dropDim(nest, d);
+  }
+}
+
+std::optional<Combiner> findCombiner(linalg::GenericOp generic) {
+  Block &body = *generic.getBody();
+  Value out = body.getArguments().back();
+  Combiner combiner;
+  Operation *op = body.getTerminator()->getOperand(0).getDefiningOp();
+  if (generic.getNumDpsInits() != 1 || !op || op->getBlock() != &body ||
+      op->getNumOperands() != 2 || !out.hasOneUse() || *out.getUsers().begin() != op)
+    return std::nullopt;
+  combiner.op = op;
+  combiner.element = op->getOperand(op->getOperand(0) == out ? 1 : 0);
+  Type type = out.getType();
+  Builder builder(type.getContext());
+  auto infinity = [&](bool negative) {
+    return FloatAttr::get(type,
+                          APFloat::getInf(cast<FloatType>(type).getFloatSemantics(), negative));
+  };
+  if (isa<arith::AddFOp, arith::AddIOp>(op)) {
+    combiner.neutral = cast<TypedAttr>(builder.getZeroAttr(type));
+    if (isa<FloatType>(type))
+      combiner.reduce = Reduce::sum;
+  } else if (isa<arith::MaximumFOp>(op)) {
+    combiner.neutral = infinity(true);
+    combiner.reduce = Reduce::max;
+    combiner.binary = Binary::max;
+  } else if (isa<arith::MinimumFOp>(op)) {
+    combiner.neutral = infinity(false);
+    combiner.reduce = Reduce::min;
+    combiner.binary = Binary::min;
+  } else if (isa<arith::MulFOp>(op)) {
+    combiner.neutral = FloatAttr::get(type, 1.0);
+    combiner.binary = Binary::mul;
+  } else if (isa<arith::MaxSIOp, arith::MinSIOp>(op)) {
+    unsigned width = type.getIntOrFloatBitWidth();
+    bool isMax = isa<arith::MaxSIOp>(op);
+    combiner.neutral = IntegerAttr::get(type, isMax ? APInt::getSignedMinValue(width)
+                                                    : APInt::getSignedMaxValue(width));
+    combiner.binary = isMax ? Binary::max : Binary::min;
+  } else {
+    return std::nullopt;
+  }
+  return combiner;
+}
+
+FailureOr<VectorNest> analyseNest(Planner &planner, linalg::GenericOp op, std::string &reason) {
+  VectorNest nest;
+  nest.op = op;
+  nest.extents = op.getStaticLoopRanges();
+  if (llvm::any_of(nest.extents, ShapedType::isDynamic)) {
+    reason = "an extent is known at run time only";
+    return failure();
+  }
+  for (utils::IteratorType iterator : op.getIteratorTypesArray())
+    nest.reduction.push_back(iterator == utils::IteratorType::reduction);
+  nest.empty = llvm::is_contained(nest.extents, 0);
+  if (!op.getBody()->getOps<linalg::IndexOp>().empty()) {
+    reason = "its elements depend on their positions";
+    return failure();
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    VectorOperand result;
+    result.memref = operand.get();
+    result.isOutput = op.isDpsInit(&operand);
+    result.used = op.payloadUsesValueFromOperand(&operand);
+    FailureOr<MemRefView> view = planner.locate(operand.get());
+    if (failed(view)) {
+      reason = "a view has sizes or strides that are known at run time only";
+      return failure();
+    }
+    result.view = *view;
+    result.element = view->element;
+    result.strides.assign(nest.extents.size(), 0);
+    for (auto [position, expr] : llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
+      if (!addLinear(expr, view->strides[position], result)) {
+        reason = "an index is not linear";
+        return failure();
+      }
+    nest.operands.push_back(std::move(result));
+  }
+  if (nest.empty)
+    return nest;
+  for (const VectorOperand &out : nest.operands) {
+    if (!out.isOutput)
+      continue;
+    for (const VectorOperand &other : nest.operands)
+      if (&other != &out &&
+          (interferes(other, out, nest) || (other.isOutput && other.view.root == out.view.root))) {
+        reason = "an operand overlaps the result";
+        return failure();
+      }
+  }
+  simplifyNest(nest);
+  return nest;
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Choosing loops
+//===------------------------------------------------------------------------------------------===//
+
+TileKind kindOf(const VectorOperand &operand, const VectorLoops &loops) {
+  bool alongColumns = loops.column >= 0 && operand.strides[loops.column] != 0;
+  bool alongRows = loops.row >= 0 && operand.strides[loops.row] != 0;
+  if (alongColumns)
+    return alongRows || loops.row < 0 ? TileKind::full : TileKind::row;
+  return alongRows ? TileKind::column : TileKind::uniform;
+}
+
+namespace {
+
+bool canBeColumn(const VectorNest &nest, int64_t d) {
+  for (const VectorOperand &operand : nest.operands) {
+    int64_t stride = operand.strides[d];
+    if (!operand.isOutput && !operand.used)
+      continue;
+    if (operand.isOutput ? stride != (nest.reduction[d] ? 0 : 1) : stride != 0 && stride != 1)
+      return false;
+  }
+  // A reduction that no input follows has nothing along the vector.
+  return llvm::any_of(nest.operands,
+                      [&](const VectorOperand &operand) { return operand.strides[d] == 1; });
+}
+
+bool canBeRow(const VectorNest &nest, int64_t d, const VectorLoops &loops) {
+  if (d == loops.column || nest.reduction[d])
+    return false;
+  for (const VectorOperand &operand : nest.operands) {
+    int64_t stride = operand.strides[d];
+    if (!operand.isOutput && !operand.used)
+      continue;
+    if (operand.isOutput && loops.form == VectorForm::rowReduce) {
+      if (stride != 1)
+        return false;
+    } else if (operand.isOutput) {
+      // Rows of the result must not overlap, and each has more than its place.
+      if (stride < nest.extents[loops.column])
+        return false;
+    } else if (operand.strides[loops.column] == 0) {
+      if (stride != 0 && stride != 1)
+        return false;
+    } else if (stride < 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// A dimension of results that the vectors of the inputs do not depend on.
+bool canBeBlock(const VectorNest &nest, int64_t d, const VectorLoops &loops) {
+  for (const VectorOperand &operand : nest.operands) {
+    if (!operand.isOutput && !operand.used)
+      continue;
+    bool vector = kindOf(operand, loops) != TileKind::uniform;
+    if (operand.isOutput ? operand.strides[d] == 0 : vector && operand.strides[d] != 0)
+      return false;
+  }
+  return true;
+}
+
+} // namespace
+
+FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason) {
+  VectorLoops loops;
+  bool reduces = llvm::is_contained(nest.reduction, true);
+  for (int64_t d = 0; d < nest.rank(); ++d) {
+    if (!canBeColumn(nest, d))
+      continue;
+    // Long vectors first; a reduction, which needs another instruction, must be twice as long.
+    auto worth = [&](int64_t dim) {
+      return std::min<int64_t>(nest.extents[dim], 512) * (nest.reduction[dim] ? 1 : 2);
+    };
+    if (loops.column < 0 || worth(d) > worth(loops.column))
+      loops.column = d;
+  }
+  if (loops.column < 0) {
+    reason =
+        nest.rank() == 0 ? "it is a single element" : "no dimension is contiguous in all operands";
+    return failure();
+  }
+  loops.form = nest.reduction[loops.column] ? VectorForm::rowReduce
+               : reduces                    ? VectorForm::accumulate
+                                            : VectorForm::elementwise;
+  int64_t outputs = nest.rank() == 0 ? 0 : nest.operands.size() - nest.inputs();
+  if (loops.form != VectorForm::elementwise && outputs != 1) {
+    reason = "a reduction has several results";
+    return failure();
+  }
+  for (int64_t d = 0; d < nest.rank(); ++d)
+    if (canBeRow(nest, d, loops) && (loops.row < 0 || nest.extents[d] >= nest.extents[loops.row]))
+      loops.row = d;
+  if (loops.form == VectorForm::accumulate)
+    for (int64_t d = 0; d < nest.rank(); ++d)
+      if (d != loops.column && d != loops.row && !nest.reduction[d] && canBeBlock(nest, d, loops) &&
+          (loops.block < 0 || nest.extents[d] > nest.extents[loops.block]))
+        loops.block = d;
+  for (int64_t d = 0; d < nest.rank(); ++d) {
+    if (d == loops.column || d == loops.row || d == loops.block)
+      continue;
+    (nest.reduction[d] ? loops.steps : loops.outer).push_back(d);
+  }
+  return loops;
+}
+
+} // namespace pyasc::npu

@@ -1,0 +1,337 @@
+#include "compiler/target/ascend/plan_vector_tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace pyasc::npu {
+
+using namespace mlir;
+
+//===------------------------------------------------------------------------------------------===//
+// Buffers
+//===------------------------------------------------------------------------------------------===//
+
+// Comparisons work on whole repeats: every buffer has room for them.
+static int64_t wholeRepeats(int64_t elements) { return llvm::divideCeil(elements, 128) * 128; }
+
+int64_t TileBuffers::elements(BufferKind kind, int64_t elementBytes, TileSize size) {
+  switch (kind) {
+  case BufferKind::full:
+    return wholeRepeats(size.rows * size.pitch);
+  case BufferKind::row:
+    return wholeRepeats(size.pitch);
+  case BufferKind::column:
+    return wholeRepeats(size.rows);
+  case BufferKind::accumulators:
+    return wholeRepeats(size.rows * size.pitch) * size.blocks;
+  case BufferKind::rowReduceScratch:
+    return size.rows * (256 / elementBytes);
+  case BufferKind::rowBinaryScratch:
+    return llvm::divideCeil(size.rows, 8) * 8 * (32 / elementBytes);
+  case BufferKind::reduceScratch:
+    return llvm::divideCeil(size.rows * size.pitch * elementBytes, 256) * (32 / elementBytes);
+  }
+  llvm_unreachable("unknown kind");
+}
+
+Value TileBuffers::make(Location loc, BufferKind kind, Type element, int64_t depth) {
+  OpBuilder builder = OpBuilder::atBlockBegin(entry_);
+  requests_.push_back({kind, bytesOf(element), depth});
+  MemRefType type = memoryType(elements(kind, bytesOf(element), size_), element, Space::ub);
+  return builder.create<BufferOp>(loc, type, depth, IntegerAttr());
+}
+
+TileBuffers::Lease TileBuffers::take(Location loc, BufferKind kind, Type element) {
+  auto found = llvm::find_if(free_, [&](const Buffer &buffer) {
+    return buffer.kind == kind && buffer.element == element;
+  });
+  auto *buffer = new Buffer;
+  if (found != free_.end()) {
+    *buffer = *found;
+    free_.erase(found);
+  } else {
+    *buffer = {make(loc, kind, element, 1), kind, element};
+  }
+  return Lease(buffer, [this](Buffer *returned) {
+    free_.push_back(*returned);
+    delete returned;
+  });
+}
+
+int64_t TileBuffers::bytes(TileSize size) const {
+  int64_t sum = 0;
+  for (const Request &request : requests_) {
+    int64_t slot = elements(request.kind, request.elementBytes, size) * request.elementBytes;
+    sum += llvm::divideCeil(slot, 32) * 32 * request.depth;
+  }
+  return sum;
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Counts
+//===------------------------------------------------------------------------------------------===//
+
+TileCode::TileCode(PhaseEmitter &emitter, TileBuffers &buffers, TileSize size, Location loc)
+    : emitter_(emitter), buffers_(buffers), size_(size), loc_(loc) {}
+
+void TileCode::setTile(Value rows, Value cols) {
+  rows_ = rows;
+  cols_ = cols;
+  auto counts = [&](Value exact) {
+    auto roundUp = [&](int64_t unit) -> Value {
+      OpBuilder &b = builder();
+      Value up = b.createOrFold<arith::AddIOp>(loc_, exact, index(unit - 1));
+      Value whole = b.createOrFold<arith::DivUIOp>(loc_, up, index(unit));
+      return b.createOrFold<arith::MulIOp>(loc_, whole, index(unit));
+    };
+    return Counts{exact, roundUp(64), roundUp(128)};
+  };
+  row_ = counts(cols);
+  if (!size_.hasRows) {
+    full_ = row_;
+    column_ = counts(index(1));
+    return;
+  }
+  column_ = counts(rows);
+  full_ = counts(builder().createOrFold<arith::MulIOp>(loc_, rows, index(size_.pitch)));
+}
+
+Value TileCode::count(TileKind kind) const {
+  return kind == TileKind::full ? full_.exact : kind == TileKind::row ? row_.exact : column_.exact;
+}
+
+Value TileCode::repeats(TileKind kind, Type storage) const {
+  const Counts &counts = kind == TileKind::full ? full_ : kind == TileKind::row ? row_ : column_;
+  return bytesOf(storage) == 2 ? counts.by128 : counts.by64;
+}
+
+// Of a mask for a count that is a multiple of 128.
+Value TileCode::maskBytes(TileKind kind) const {
+  const Counts &counts = kind == TileKind::full ? full_ : kind == TileKind::row ? row_ : column_;
+  OpBuilder &b = const_cast<TileCode *>(this)->builder();
+  return b.createOrFold<arith::DivUIOp>(loc_, counts.by128, const_cast<TileCode *>(this)->index(8));
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Values
+//===------------------------------------------------------------------------------------------===//
+
+TileKind TileCode::join(TileKind a, TileKind b) {
+  if (a == b || b == TileKind::uniform)
+    return a;
+  if (a == TileKind::uniform)
+    return b;
+  return TileKind::full;
+}
+
+TileValue TileCode::fresh(TileKind kind, Type storage) {
+  BufferKind bufferKind = kind == TileKind::full  ? BufferKind::full
+                          : kind == TileKind::row ? BufferKind::row
+                                                  : BufferKind::column;
+  TileValue value;
+  value.kind = kind;
+  value.type = value.storage = storage;
+  value.lease = buffers_.take(loc_, bufferKind, storage);
+  value.memory = value.lease->memory;
+  value.offset = index(0);
+  return value;
+}
+
+TileValue TileCode::uniform(Value scalar) {
+  TileValue value;
+  value.type = value.storage = scalar.getType();
+  value.scalar = scalar;
+  return value;
+}
+
+TileValue TileCode::target(TileKind kind, Type type, Type storage, const TileValue *into) {
+  TileValue value =
+      into && into->kind == kind && into->storage == storage ? *into : fresh(kind, storage);
+  value.type = type;
+  return value;
+}
+
+Value TileCode::constant(Type type, double value) {
+  OpBuilder &b = builder();
+  if (isa<FloatType>(type))
+    return b.create<arith::ConstantOp>(loc_, FloatAttr::get(type, value));
+  return b.create<arith::ConstantOp>(loc_, IntegerAttr::get(type, static_cast<int64_t>(value)));
+}
+
+TileValue TileCode::fill(TileKind kind, Value scalar, const TileValue *into) {
+  TileValue dst = target(kind, scalar.getType(), scalar.getType(), into);
+  builder().create<VDupOp>(loc_, dst.memory, dst.offset, scalar, count(kind));
+  return dst;
+}
+
+TileValue TileCode::toFull(const TileValue &value, const TileValue *into) {
+  if (value.kind == TileKind::full)
+    return value;
+  if (value.isUniform())
+    return fill(TileKind::full, value.scalar, into);
+  if (value.isMask()) {
+    // Through numbers: masks have no rows of their own.
+    Type f16 = builder().getF16Type();
+    TileValue one = fill(value.kind, constant(f16, 1)), zero = fill(value.kind, constant(f16, 0));
+    TileValue number = toFull(select(value, one, zero));
+    return compare(Compare::ne, number, uniform(constant(f16, 0)));
+  }
+  // One times the value is the value, whatever it is.
+  TileValue ones = fill(TileKind::full, constant(value.storage, 1));
+  TileValue result = binary(Binary::mul, ones, value, into);
+  result.type = value.type;
+  return result;
+}
+
+TileValue TileCode::toKind(const TileValue &value, TileKind kind) {
+  if (value.kind == kind)
+    return value;
+  if (value.isUniform() && value.isMask()) {
+    Type f16 = builder().getF16Type();
+    Value number = builder().createOrFold<arith::UIToFPOp>(loc_, f16, value.scalar);
+    return compare(Compare::ne, fill(kind, number), uniform(constant(f16, 0)));
+  }
+  if (kind == TileKind::full)
+    return toFull(value);
+  return fill(kind, value.scalar);
+}
+
+//===------------------------------------------------------------------------------------------===//
+// Instructions
+//===------------------------------------------------------------------------------------------===//
+
+TileValue TileCode::unary(Unary op, const TileValue &a, const TileValue *into) {
+  TileValue dst = target(a.kind, a.type, a.storage, into);
+  builder().create<VUnaryOp>(loc_, op, dst.memory, dst.offset, a.memory, a.offset, count(a.kind));
+  return dst;
+}
+
+TileValue TileCode::scalarOp(Scalar op, const TileValue &a, Value scalar, const TileValue *into) {
+  TileValue dst = target(a.kind, a.type, a.storage, into);
+  builder().create<VScalarOp>(loc_, op, dst.memory, dst.offset, a.memory, a.offset, scalar,
+                              count(a.kind));
+  return dst;
+}
+
+TileValue TileCode::binary(Binary op, const TileValue &a, const TileValue &b,
+                           const TileValue *into) {
+  if (a.isUniform() || b.isUniform()) {
+    const TileValue &vector = a.isUniform() ? b : a;
+    const TileValue &single = a.isUniform() ? a : b;
+    bool isFloat = isa<FloatType>(vector.storage);
+    switch (op) {
+    case Binary::add:
+      return scalarOp(Scalar::adds, vector, single.scalar, into);
+    case Binary::mul:
+      return scalarOp(Scalar::muls, vector, single.scalar, into);
+    case Binary::max:
+      return scalarOp(Scalar::maxs, vector, single.scalar, into);
+    case Binary::min:
+      return scalarOp(Scalar::mins, vector, single.scalar, into);
+    case Binary::sub:
+      if (b.isUniform()) {
+        Value negated = isFloat ? builder().createOrFold<arith::NegFOp>(loc_, single.scalar)
+                                : builder().createOrFold<arith::SubIOp>(
+                                      loc_, constant(single.type, 0), single.scalar);
+        return scalarOp(Scalar::adds, vector, negated, into);
+      }
+      break;
+    default:
+      break;
+    }
+    TileValue filled = fill(vector.kind, single.scalar);
+    return a.isUniform() ? binary(op, filled, b, into) : binary(op, a, filled, into);
+  }
+  TileKind kind = join(a.kind, b.kind);
+  if (a.kind == b.kind) {
+    TileValue dst = target(kind, a.type, a.storage, into);
+    builder().create<VBinaryOp>(loc_, op, dst.memory, dst.offset, a.memory, a.offset, b.memory,
+                                b.offset, count(kind));
+    return dst;
+  }
+  if (a.kind != TileKind::full && b.kind != TileKind::full)
+    return binary(op, toFull(a), b, into);
+  bool reverse = b.kind == TileKind::full;
+  const TileValue &wide = reverse ? b : a;
+  const TileValue &narrow = reverse ? a : b;
+  TileValue dst = target(kind, a.type, a.storage, into);
+  Value pitch = index(size_.pitch);
+  if (narrow.kind == TileKind::row) {
+    builder().create<VColBinaryOp>(loc_, op, dst.memory, dst.offset, wide.memory, wide.offset,
+                                   narrow.memory, narrow.offset, rows_, cols_, pitch, reverse);
+    return dst;
+  }
+  auto scratch = buffers_.take(loc_, BufferKind::rowBinaryScratch, wide.storage);
+  builder().create<VRowBinaryOp>(loc_, op, dst.memory, dst.offset, wide.memory, wide.offset,
+                                 narrow.memory, narrow.offset, scratch->memory, index(0), rows_,
+                                 cols_, pitch, reverse);
+  return dst;
+}
+
+TileValue TileCode::cast(const TileValue &a, Type storage, Round round, const TileValue *into,
+                         bool isUnsigned) {
+  TileValue dst = target(a.kind, storage, storage, into);
+  builder().create<VCastOp>(loc_, dst.memory, dst.offset, a.memory, a.offset, count(a.kind), round,
+                            isUnsigned);
+  return dst;
+}
+
+TileValue TileCode::compare(Compare op, const TileValue &a, const TileValue &b) {
+  TileKind kind = join(a.kind, b.kind);
+  TileValue left = toKind(a, kind);
+  Type mask = builder().getI8Type();
+  TileValue dst = fresh(kind, mask);
+  dst.type = builder().getI1Type();
+  if (b.isUniform()) {
+    builder().create<VComparesOp>(loc_, op, dst.memory, dst.offset, left.memory, left.offset,
+                                  b.scalar, repeats(kind, left.storage));
+    return dst;
+  }
+  TileValue right = toKind(b, kind);
+  builder().create<VCompareOp>(loc_, op, dst.memory, dst.offset, left.memory, left.offset,
+                               right.memory, right.offset, repeats(kind, left.storage));
+  return dst;
+}
+
+TileValue TileCode::select(const TileValue &mask, const TileValue &a, const TileValue &b,
+                           const TileValue *into) {
+  TileKind kind = join(mask.kind, join(a.kind, b.kind));
+  TileValue which = toKind(mask, kind), left = toKind(a, kind), right = toKind(b, kind);
+  TileValue dst = target(kind, a.type, a.storage, into);
+  builder().create<VSelectOp>(loc_, dst.memory, dst.offset, which.memory, which.offset, left.memory,
+                              left.offset, right.memory, right.offset, count(kind));
+  return dst;
+}
+
+TileValue TileCode::maskBinary(Binary op, const TileValue &a, const TileValue &b) {
+  TileKind kind = join(a.kind, b.kind);
+  TileValue left = toKind(a, kind), right = toKind(b, kind);
+  TileValue dst = fresh(kind, builder().getI8Type());
+  dst.type = builder().getI1Type();
+  builder().create<VBinaryOp>(loc_, op, dst.memory, dst.offset, left.memory, left.offset,
+                              right.memory, right.offset, maskBytes(kind));
+  return dst;
+}
+
+TileValue TileCode::maskNot(const TileValue &a) {
+  TileValue dst = fresh(a.kind, builder().getI8Type());
+  dst.type = builder().getI1Type();
+  builder().create<VUnaryOp>(loc_, Unary::not_, dst.memory, dst.offset, a.memory, a.offset,
+                             maskBytes(a.kind));
+  return dst;
+}
+
+TileValue TileCode::reduceRows(Reduce op, const TileValue &a) {
+  TileValue dst = fresh(TileKind::column, a.storage);
+  if (!size_.hasRows) {
+    auto scratch = buffers_.take(loc_, BufferKind::reduceScratch, a.storage);
+    builder().create<VReduceOp>(loc_, op, dst.memory, dst.offset, a.memory, a.offset,
+                                scratch->memory, index(0), cols_);
+    return dst;
+  }
+  auto scratch = buffers_.take(loc_, BufferKind::rowReduceScratch, a.storage);
+  builder().create<VRowReduceOp>(loc_, op, dst.memory, dst.offset, a.memory, a.offset,
+                                 scratch->memory, index(0), rows_, cols_, index(size_.pitch));
+  return dst;
+}
+
+} // namespace pyasc::npu

@@ -1,0 +1,148 @@
+// Instructions of the vector unit on the tiles of one phase.
+//
+// A tile is `rows` x `cols` elements in UB, each row at a multiple of `pitch` elements (the same
+// pitch for every element type, so that one instruction covers whole tiles of any operands). What
+// lies between `cols` and `pitch` is computed along and never stored.
+#ifndef PYASC_COMPILER_TARGET_ASCEND_PLAN_VECTOR_TILE_H
+#define PYASC_COMPILER_TARGET_ASCEND_PLAN_VECTOR_TILE_H
+
+#include <memory>
+
+#include "compiler/target/ascend/plan_scalar_emit.h"
+#include "compiler/target/ascend/plan_vector_shape.h"
+
+namespace pyasc::npu {
+
+// Extents of the largest tile.
+struct TileSize {
+  int64_t rows = 1;
+  int64_t pitch = 1;
+  int64_t blocks = 1; // accumulators
+  bool hasRows = false;
+};
+
+// What a buffer's size follows.
+enum class BufferKind {
+  full,
+  row,
+  column,
+  accumulators, // `blocks` full tiles
+  rowReduceScratch,
+  rowBinaryScratch,
+  reduceScratch,
+};
+
+// Rows of tiles start at multiples of this many elements: 32 bytes for any type.
+inline constexpr int64_t kPitchUnit = 32;
+
+// The buffers of a phase; a buffer that is no longer needed is used again.
+class TileBuffers {
+public:
+  struct Buffer {
+    mlir::Value memory;
+    BufferKind kind;
+    mlir::Type element;
+  };
+  // Returns the buffer when the last copy goes.
+  using Lease = std::shared_ptr<Buffer>;
+
+  TileBuffers(mlir::Block *entry, TileSize size) : entry_(entry), size_(size) {}
+
+  Lease take(mlir::Location loc, BufferKind kind, mlir::Type element);
+  // A buffer that is never returned.
+  mlir::Value make(mlir::Location loc, BufferKind kind, mlir::Type element, int64_t depth);
+
+  // Bytes of UB that the buffers so far would need with tiles of another size.
+  int64_t bytes(TileSize size) const;
+
+private:
+  struct Request {
+    BufferKind kind;
+    int64_t elementBytes;
+    int64_t depth;
+  };
+  static int64_t elements(BufferKind kind, int64_t elementBytes, TileSize size);
+
+  mlir::Block *entry_;
+  TileSize size_;
+  llvm::SmallVector<Request> requests_;
+  llvm::SmallVector<Buffer> free_;
+};
+
+// A value of the kernel over a tile.
+struct TileValue {
+  TileKind kind = TileKind::uniform;
+  // The element type in the kernel. In UB (`storage`) bf16 is held as f32 between operations, and
+  // i1 as a bit mask in i8.
+  mlir::Type type;
+  mlir::Type storage;
+  mlir::Value scalar; // uniform
+  mlir::Value memory; // otherwise
+  mlir::Value offset;
+  TileBuffers::Lease lease; // null for buffers that live through the phase
+
+  bool isUniform() const { return kind == TileKind::uniform; }
+  bool isMask() const { return type.isInteger(1); }
+};
+
+class TileCode {
+public:
+  TileCode(PhaseEmitter &emitter, TileBuffers &buffers, TileSize size, mlir::Location loc);
+
+  // The extents of the tile that follows; emits the counts that instructions need.
+  void setTile(mlir::Value rows, mlir::Value cols);
+  mlir::Value rows() const { return rows_; }
+  mlir::Value cols() const { return cols_; }
+  mlir::Value count(TileKind kind) const;
+
+  TileValue fresh(TileKind kind, mlir::Type storage);
+  TileValue uniform(mlir::Value scalar);
+
+  // Results go to `into` when it is given (its kind and storage must fit).
+  TileValue fill(TileKind kind, mlir::Value scalar, const TileValue *into = nullptr);
+  TileValue toFull(const TileValue &value, const TileValue *into = nullptr);
+  TileValue toKind(const TileValue &value, TileKind kind);
+  TileValue unary(Unary op, const TileValue &a, const TileValue *into = nullptr);
+  TileValue scalarOp(Scalar op, const TileValue &a, mlir::Value scalar,
+                     const TileValue *into = nullptr);
+  // Any kinds, not both uniform.
+  TileValue binary(Binary op, const TileValue &a, const TileValue &b,
+                   const TileValue *into = nullptr);
+  TileValue cast(const TileValue &a, mlir::Type storage, Round round,
+                 const TileValue *into = nullptr, bool isUnsigned = false);
+  TileValue compare(Compare op, const TileValue &a, const TileValue &b);
+  TileValue select(const TileValue &mask, const TileValue &a, const TileValue &b,
+                   const TileValue *into = nullptr);
+  TileValue maskBinary(Binary op, const TileValue &a, const TileValue &b);
+  TileValue maskNot(const TileValue &a);
+  // One element a row (a column tile) from a full tile; of all of it when tiles have no rows.
+  TileValue reduceRows(Reduce op, const TileValue &a);
+
+  // The kind that holds what either holds.
+  static TileKind join(TileKind a, TileKind b);
+
+  PhaseEmitter &emitter() { return emitter_; }
+  mlir::OpBuilder &builder() { return emitter_.builder(); }
+  mlir::Location loc() const { return loc_; }
+  mlir::Value index(int64_t value) { return emitter_.index(loc_, value); }
+  mlir::Value constant(mlir::Type type, double value);
+
+private:
+  TileValue target(TileKind kind, mlir::Type type, mlir::Type storage, const TileValue *into);
+  // The count rounded up to whole repeats of the type.
+  mlir::Value repeats(TileKind kind, mlir::Type storage) const;
+  mlir::Value maskBytes(TileKind kind) const;
+
+  PhaseEmitter &emitter_;
+  TileBuffers &buffers_;
+  TileSize size_;
+  mlir::Location loc_;
+  mlir::Value rows_, cols_;
+  struct Counts {
+    mlir::Value exact, by64, by128;
+  } full_, row_, column_;
+};
+
+} // namespace pyasc::npu
+
+#endif // PYASC_COMPILER_TARGET_ASCEND_PLAN_VECTOR_TILE_H

@@ -1,0 +1,154 @@
+// Tile sizes of a phase of the vector unit.
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/target/ascend/plan_vector_emit.h"
+
+namespace pyasc::npu {
+
+using namespace mlir;
+
+namespace {
+
+// The longest row that row-wise instructions repeat over: a repeat stride is at most 255 blocks.
+constexpr int64_t kRepeatedPitch = 2016;
+// Elements below which a transfer costs more than it moves.
+constexpr int64_t kShortTile = 256;
+// Elements from which longer tiles gain little; they leave room to overlap transfers and work.
+constexpr int64_t kGoodTile = 4096;
+// Tiles a core should have, so that transfers hide behind work.
+constexpr int64_t kGoodRounds = 4;
+constexpr int64_t kMostBursts = 4095;
+constexpr int64_t kMostBlocks = 8;
+
+int64_t ceilDiv(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
+int64_t roundUp(int64_t value, int64_t unit) { return ceilDiv(value, unit) * unit; }
+
+struct Extents {
+  int64_t column, row, block, outer;
+
+  Extents(const VectorNest &nest, const VectorLoops &loops)
+      : column(nest.extents[loops.column]), row(loops.row < 0 ? 1 : nest.extents[loops.row]),
+        block(loops.block < 0 ? 1 : nest.extents[loops.block]), outer(1) {
+    for (int64_t d : loops.outer)
+      outer *= nest.extents[d];
+  }
+};
+
+// The largest value in [least, most] for which `fits` holds, or least - 1; `fits` is monotonic.
+int64_t largest(int64_t least, int64_t most, llvm::function_ref<bool(int64_t)> fits) {
+  int64_t low = least - 1, high = most;
+  while (low < high) {
+    int64_t middle = low + (high - low + 1) / 2;
+    if (fits(middle))
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+void count(Tiling &tiling, const Extents &extents, const VectorLoops &loops, int64_t cores) {
+  tiling.size.hasRows = loops.row >= 0;
+  tiling.rowTiles = ceilDiv(extents.row, tiling.size.rows);
+  tiling.columnTiles = ceilDiv(extents.column, tiling.size.pitch);
+  tiling.blockTiles = ceilDiv(extents.block, tiling.size.blocks);
+  bool reduces = loops.form == VectorForm::rowReduce;
+  tiling.tasks =
+      extents.outer * tiling.rowTiles * tiling.blockTiles * (reduces ? 1 : tiling.columnTiles);
+  tiling.cores = std::min(tiling.tasks, cores);
+}
+
+// A length per tile so that `extent` in `others` equal parallel strips keeps all cores busy.
+int64_t balanced(int64_t extent, int64_t others, int64_t cores, int64_t good, int64_t most) {
+  int64_t share = std::max<int64_t>(1, ceilDiv(extent * others, cores));
+  int64_t size = std::max(std::min(good, share), ceilDiv(share, kGoodRounds));
+  size = std::clamp<int64_t>(size, 1, std::min(most, extent));
+  // The same number of rounds with equal tiles.
+  int64_t rounds = ceilDiv(ceilDiv(extent, size) * others, cores);
+  int64_t tiles = std::max<int64_t>(1, rounds * cores / others);
+  return std::min(size, ceilDiv(extent, tiles));
+}
+
+} // namespace
+
+Tiling trialTiling(const VectorNest &nest, const VectorLoops &loops) {
+  Extents extents(nest, loops);
+  Tiling tiling;
+  tiling.size.rows = std::max<int64_t>(1, extents.row / 2);
+  tiling.size.pitch = kPitchUnit;
+  tiling.size.blocks = std::min<int64_t>(2, extents.block);
+  count(tiling, extents, loops, 1);
+  return tiling;
+}
+
+FailureOr<Tiling> chooseTiling(const VectorNest &nest, const VectorLoops &loops,
+                               llvm::function_ref<int64_t(TileSize)> bytes, int64_t budget,
+                               int64_t cores) {
+  Extents extents(nest, loops);
+  bool reduces = loops.form == VectorForm::rowReduce;
+  bool rowWise = reduces;
+  for (const VectorOperand &operand : nest.operands) {
+    TileKind kind = kindOf(operand, loops);
+    rowWise |= loops.row >= 0 && (kind == TileKind::row || kind == TileKind::column);
+  }
+  Tiling tiling;
+  TileSize &size = tiling.size;
+  size.hasRows = loops.row >= 0;
+  auto fits = [&](int64_t rows, int64_t pitch, int64_t blocks) {
+    TileSize trial = size;
+    trial.rows = rows;
+    trial.pitch = pitch;
+    trial.blocks = blocks;
+    return bytes(trial) <= budget;
+  };
+
+  size.blocks = std::min(extents.block, kMostBlocks);
+  while (size.blocks > 1 &&
+         extents.outer * extents.row * ceilDiv(extents.block, size.blocks) < cores)
+    size.blocks = ceilDiv(size.blocks, 2);
+
+  // Whole rows if they fit; else pieces of rows, in whole repeats.
+  int64_t wholeRow = roundUp(extents.column, kPitchUnit);
+  int64_t most = rowWise && loops.row >= 0 ? std::min(wholeRow, kRepeatedPitch) : wholeRow;
+  while (size.blocks > 1 && !fits(1, std::min<int64_t>(most, kGoodTile), size.blocks))
+    size.blocks = ceilDiv(size.blocks, 2);
+  int64_t units = largest(1, ceilDiv(most, kPitchUnit),
+                          [&](int64_t n) { return fits(1, n * kPitchUnit, size.blocks); });
+  if (units < 1)
+    return failure();
+  size.pitch = units * kPitchUnit;
+
+  int64_t blockTiles = ceilDiv(extents.block, size.blocks);
+  if (!reduces) {
+    // Rows alone may be too few for the cores, or there are none.
+    int64_t strips = extents.outer * extents.row * blockTiles;
+    if (loops.row < 0 || size.pitch < wholeRow || 2 * strips <= cores) {
+      int64_t shortest = std::min<int64_t>(kShortTile, size.pitch);
+      int64_t good = loops.row < 0 ? kGoodTile : shortest;
+      int64_t length = balanced(extents.column, strips, cores, good, size.pitch);
+      length = std::max(length, shortest);
+      int64_t unit = length > 128 ? 128 : kPitchUnit;
+      size.pitch = std::min(roundUp(length, unit), size.pitch);
+    }
+  } else if (size.pitch < wholeRow) {
+    // Equal pieces.
+    int64_t pieces = ceilDiv(extents.column, size.pitch);
+    size.pitch = roundUp(ceilDiv(extents.column, pieces), kPitchUnit);
+  }
+
+  if (loops.row >= 0) {
+    int64_t mostRows = largest(1, std::min(extents.row, kMostBursts),
+                               [&](int64_t n) { return fits(n, size.pitch, size.blocks); });
+    if (mostRows < 1)
+      return failure();
+    int64_t strips =
+        extents.outer * blockTiles * (reduces ? 1 : ceilDiv(extents.column, size.pitch));
+    int64_t good = ceilDiv(kGoodTile, size.pitch);
+    size.rows = balanced(extents.row, strips, cores, good, mostRows);
+  }
+  count(tiling, extents, loops, cores);
+  return tiling;
+}
+
+} // namespace pyasc::npu
