@@ -75,6 +75,7 @@ std::string_view PipeName(Pipe pipe);
   X(Const, kAI) X(Move, kAB)                                                                       \
   PYASC_SIM_WIDE(X, Add, kABC) PYASC_SIM_WIDE(X, Sub, kABC) PYASC_SIM_WIDE(X, Mul, kABC)           \
   X(AddI64, kABI) X(MulI64, kABI)                                                                  \
+  X(ScaledAdd64, kABCI) /* a = b + c * imm */                                                      \
   /* Division by zero gives 0, the remainder then is b; the least value over -1 wraps. */          \
   PYASC_SIM_WIDE(X, DivS, kABC) PYASC_SIM_WIDE(X, DivU, kABC)                                      \
   PYASC_SIM_WIDE(X, RemS, kABC) PYASC_SIM_WIDE(X, RemU, kABC)                                      \
@@ -293,7 +294,7 @@ inline constexpr int kNumPipeOps = static_cast<int>(PipeOp::kVBroadcast) + 1;
 
 enum class Atomic : uint8_t { kNone, kAdd, kMax, kMin };
 enum class Binary : uint8_t { kAdd, kSub, kMul, kDiv, kMax, kMin, kAnd, kOr };
-enum class Unary : uint8_t { kExp, kLn, kAbs, kSqrt, kRsqrt, kReciprocal, kRelu, kNot, kNeg };
+enum class Unary : uint8_t { kExp, kLn, kAbs, kSqrt, kRsqrt, kReciprocal, kRelu, kNot, kNeg, kCopy };
 enum class Scalar : uint8_t { kAdds, kMuls, kMaxs, kMins };
 enum class Compare : uint8_t { kLt, kLe, kGt, kGe, kEq, kNe };
 enum class Rounding : uint8_t { kNone, kRint, kFloor, kCeil, kTrunc, kRound };

@@ -161,9 +161,11 @@ const char *CheckDescriptor(const Descriptor &d, bool cube) {
     return arithmetic ? nullptr : "no such type";
   }
   case PipeOp::kVUnary: {
-    if (d.sub > static_cast<int>(Unary::kNeg))
+    if (d.sub > static_cast<int>(Unary::kCopy))
       return "unknown operation";
     const auto op = static_cast<Unary>(d.sub);
+    if (op == Unary::kCopy)
+      return TypeBytes(t) == 2 || TypeBytes(t) == 4 ? nullptr : "elements of 2 or 4 bytes only";
     if (op == Unary::kNot)
       return IsFloat(t) || TypeBytes(t) == 8 ? "not needs integers" : nullptr;
     if (op == Unary::kRelu || op == Unary::kNeg)

@@ -217,6 +217,7 @@ template <bool kCountLines> ScalarUnit::Stop ScalarUnit::Run() {
       WIDE(Mul, r[i.a] = Extend<T>(static_cast<T>(r[i.b] * r[i.c])))
       OP(AddI64, r[i.a] = r[i.b] + static_cast<uint64_t>(i.imm))
       OP(MulI64, r[i.a] = r[i.b] * static_cast<uint64_t>(i.imm))
+      OP(ScaledAdd64, r[i.a] = r[i.b] + r[i.c] * static_cast<uint64_t>(i.imm))
       WIDE(DivS, r[i.a] = DivS<T>(r[i.b], r[i.c]))
       WIDE(DivU, r[i.a] = DivU<T>(r[i.b], r[i.c]))
       WIDE(RemS, r[i.a] = RemS<T>(r[i.b], r[i.c]))

@@ -10,7 +10,7 @@ using namespace sim_isa;
 std::string_view VectorCostName(const Descriptor &d) {
   constexpr std::string_view kBinary[] = {"add", "sub", "mul", "div", "max", "min", "and", "or"};
   constexpr std::string_view kUnary[] = {"exp",        "ln",   "abs", "sqrt", "rsqrt",
-                                         "reciprocal", "relu", "not", "neg"};
+                                         "reciprocal", "relu", "not", "neg", "copy"};
   constexpr std::string_view kScalar[] = {"adds", "muls", "maxs", "mins"};
   switch (d.op) {
   case PipeOp::kVBinary:

@@ -176,6 +176,7 @@ float Unary1(Unary op, float x) {
   case Unary::kNeg:
     return -x;
   case Unary::kNot:
+  case Unary::kCopy:
     break;
   }
   return x;
@@ -192,6 +193,10 @@ void UnaryPiece(Type type, Unary op, std::byte *dst, const std::byte *a, int64_t
   auto as = [&]<typename T>(T) {
     UnaryInt(op, reinterpret_cast<T *>(dst), reinterpret_cast<const T *>(a), n);
   };
+  if (op == Unary::kCopy) {
+    std::memmove(dst, a, n * TypeBytes(type));
+    return;
+  }
   switch (type) {
   case Type::kF16: {
     float x[kPiece];
