@@ -303,6 +303,20 @@ absl::Status CheckLaunch(const v1::LaunchContract &contract,
                                   contract.parameters(static_cast<int>(rule.second())).name(),
                                   "' are the same buffer, and the kernel writes through one of "
                                   "them: pass a copy"));
+  // A result is memory of its own: the kernel writes it while it still reads its arguments.
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string &name = contract.results(static_cast<int>(i)).name();
+    for (size_t other = 0; other < i; ++other)
+      if (results[other] == results[i])
+        return Invalid(absl::StrCat("result '", name, "' and result '",
+                                    contract.results(static_cast<int>(other)).name(),
+                                    "' are the same buffer"));
+    for (size_t a = 0; a < arguments.size(); ++a)
+      if (arguments[a].buffer == results[i])
+        return Invalid(absl::StrCat("result '", name, "' and argument '",
+                                    contract.parameters(static_cast<int>(a)).name(),
+                                    "' are the same buffer"));
+  }
   return absl::OkStatus();
 }
 

@@ -39,7 +39,8 @@ absl::StatusOr<int64_t> ResultBytes(const v1::LaunchContract &contract, int inde
                                     std::span<const LaunchArgument> arguments);
 
 // INVALID_ARGUMENT when the arguments do not fit the contract: their number, a missing buffer, a
-// buffer of another size than its tensor, one buffer for two parameters that may not alias.
+// buffer of another size than its tensor, one buffer for two parameters that may not alias, a
+// result's buffer that is another result's or an argument's.
 // REQUIRES: CheckContract(contract).ok().
 absl::Status CheckLaunch(const v1::LaunchContract &contract,
                          std::span<const LaunchArgument> arguments,

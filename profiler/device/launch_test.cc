@@ -120,5 +120,24 @@ TEST(CheckLaunch, RefusesOneBufferForTwoParametersUnlessAllowed) {
   EXPECT_TRUE(CheckLaunch(contract, {{{&buffer, 0}, {&buffer, 0}}}, {}).ok());
 }
 
+TEST(CheckLaunch, RefusesAResultThatIsAnArgumentOrAnotherResult) {
+  v1::LaunchContract contract = Contract();
+  for (const char *name : {"return.0", "return.1"}) {
+    v1::Result *result = contract.add_results();
+    result->set_name(name);
+    result->set_dtype(v1::DTYPE_INT64);
+    Push(result->add_shape(), v1::LaunchExpr::OP_CONST, 21);
+  }
+  FakeBuffer a(6 * 7 * 4), b(168), c(168);
+  const LaunchArgument arguments[] = {{&a, 0}, {nullptr, 3}};
+  auto check = [&](Buffer *first, Buffer *second) {
+    Buffer *results[] = {first, second};
+    return CheckLaunch(contract, arguments, results);
+  };
+  EXPECT_TRUE(check(&b, &c).ok());
+  EXPECT_THAT(check(&b, &b).message(), HasSubstr("'return.1' and result 'return.0'"));
+  EXPECT_THAT(check(&b, &a).message(), HasSubstr("'return.1' and argument 'A'"));
+}
+
 } // namespace
 } // namespace pyasc::device

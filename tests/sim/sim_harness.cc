@@ -29,7 +29,7 @@ absl::StatusOr<v1::SimFunction> ExportText(const std::string &text) {
     return absl::InvalidArgumentError(errors);
   diag::DiagnosticList diagnostics;
   v1::SimProgram program;
-  if (!npu::ExportSim(*module, diagnostics, &program)) {
+  if (!npu::ExportSimProgram(*module, diagnostics, &program)) {
     for (const v1::Diagnostic &d : diagnostics.Take())
       errors += "line " + std::to_string(d.range().line()) + ": " + d.message() + "\n";
     return absl::InvalidArgumentError(errors);

@@ -348,7 +348,7 @@ bool SimFunctionExporter::exportWhile(scf::WhileOp loop) {
 
 // ------------------------------------------------------------------------------------- module
 
-bool ExportSim(ModuleOp module, diag::DiagnosticList &diagnostics, v1::SimProgram *program) {
+bool ExportSimProgram(ModuleOp module, diag::DiagnosticList &diagnostics, v1::SimProgram *program) {
   auto stage = module->getAttrOfType<StringAttr>(kStage);
   if (!stage || stage.getValue() != kSynced) {
     diagnostics.Error("no-sim-form", diag::SourceRange(),
