@@ -1,0 +1,718 @@
+// Expressions other than arithmetic and calls.
+#include "compiler/sema/control.h"
+#include "compiler/sema/emitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/ScopeExit.h"
+
+namespace pyasc::sema {
+
+using namespace syntax;
+namespace scf = mlir::scf;
+
+namespace {
+
+constexpr size_t kMaxItems = 4096;
+
+std::optional<BinaryOp> ToBinaryOp(Operator op) {
+  constexpr std::optional<BinaryOp> kTable[] = {
+      BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul,     std::nullopt,  BinaryOp::TrueDiv,
+      BinaryOp::Mod, BinaryOp::Pow, BinaryOp::Shl,     BinaryOp::Shr, BinaryOp::Or,
+      BinaryOp::Xor, BinaryOp::And, BinaryOp::FloorDiv};
+  return kTable[static_cast<int>(op)];
+}
+
+} // namespace
+
+Value Emitter::EvalIndex(const Expr *expr) {
+  bool saved = index_mode_, saved_widen = widen_products_;
+  index_mode_ = true;
+  widen_products_ = false;
+  Value v = Eval(expr);
+  index_mode_ = saved;
+  widen_products_ = saved_widen;
+  return v;
+}
+
+Value Emitter::Eval(const Expr *e) {
+  // What is inside anything but a sum or product is neither part of an accumulation nor an index.
+  bool saved_index = index_mode_, saved_widen = widen_products_;
+  SourceRange saved_here = here_;
+  here_ = e->range;
+  auto restore = llvm::make_scope_exit([&] {
+    here_ = saved_here;
+    index_mode_ = saved_index;
+    widen_products_ = saved_widen;
+  });
+  if (!llvm::isa<BinOp, UnaryOp>(e))
+    widen_products_ = false;
+  if (!llvm::isa<BinOp, UnaryOp, Tuple, Slice, Call, IfExp>(e))
+    index_mode_ = false;
+  auto refuse = [&](std::string_view code, const std::string &message) {
+    return Error(code, e->range, message);
+  };
+  switch (e->kind) {
+  case NodeKind::Constant:
+    return EvalConstant(llvm::cast<syntax::Constant>(e));
+  case NodeKind::Name:
+    return ReadName(llvm::cast<syntax::Name>(e)->id, e->range);
+  case NodeKind::BinOp: {
+    auto *b = llvm::cast<BinOp>(e);
+    if (b->op != Operator::Add && b->op != Operator::Sub && b->op != Operator::Mult)
+      widen_products_ = false;
+    bool widen_here = widen_products_ && b->op == Operator::Mult;
+    Value x = Eval(b->left), y = Eval(b->right);
+    if (x.IsInvalid() || y.IsInvalid())
+      return Value::Invalid();
+    if (b->op == Operator::MatMult) {
+      Value matmul = Value::OfKind(Value::Kind::Library);
+      matmul.library = FindLibraryEntry("matmul", kAsc);
+      return CallValue(e->range, matmul, {x, y}, {b->left->range, b->right->range}, {}, {});
+    }
+    if (widen_here && x.IsNumber() && y.IsNumber() && Is16BitFloat(x.dtype) &&
+        Is16BitFloat(y.dtype)) {
+      x = Cast(b->left->range, x, DType::Float32);
+      y = Cast(b->right->range, y, DType::Float32);
+    }
+    return Binary(e->range, *ToBinaryOp(b->op), x, y);
+  }
+  case NodeKind::UnaryOp: {
+    auto *u = llvm::cast<UnaryOp>(e);
+    Value x = Eval(u->operand);
+    if (x.IsInvalid())
+      return x;
+    return Unary(e->range, u->op, x);
+  }
+  case NodeKind::BoolOp:
+    return EvalBoolOp(llvm::cast<BoolOp>(e));
+  case NodeKind::Compare:
+    return EvalCompare(llvm::cast<Compare>(e));
+  case NodeKind::IfExp:
+    return EvalIfExp(llvm::cast<IfExp>(e));
+  case NodeKind::Call:
+    return EvalCall(llvm::cast<Call>(e));
+  case NodeKind::Attribute: {
+    auto *a = llvm::cast<syntax::Attribute>(e);
+    Value object = Eval(a->value);
+    return object.IsInvalid() ? object : Attribute(object, a);
+  }
+  case NodeKind::Subscript:
+    return EvalSubscript(llvm::cast<syntax::Subscript>(e));
+  case NodeKind::Tuple:
+  case NodeKind::List: {
+    Exprs elts =
+        e->kind == NodeKind::Tuple ? llvm::cast<syntax::Tuple>(e)->elts : llvm::cast<List>(e)->elts;
+    std::vector<Value> items;
+    for (const Expr *x : elts) {
+      if (auto *star = llvm::dyn_cast<Starred>(x)) {
+        Value inner = Eval(star->value);
+        if (inner.IsInvalid())
+          return inner;
+        if (!inner.IsTuple())
+          return Error("unsupported-star", x->range, "only tuples and lists can be spread here");
+        items.insert(items.end(), inner.items->begin(), inner.items->end());
+        continue;
+      }
+      items.push_back(Eval(x));
+      if (items.back().IsInvalid())
+        return Value::Invalid();
+    }
+    return Value::TupleOf(std::move(items), e->kind == NodeKind::List);
+  }
+  case NodeKind::Slice: {
+    auto *s = llvm::cast<syntax::Slice>(e);
+    Value v = Value::OfKind(Value::Kind::Slice);
+    std::vector<Value> parts;
+    for (const Expr *part : {s->lower, s->upper, s->step}) {
+      parts.push_back(part ? Eval(part) : Value::NoneValue());
+      if (parts.back().IsInvalid())
+        return Value::Invalid();
+    }
+    v.items = std::make_shared<std::vector<Value>>(std::move(parts));
+    return v;
+  }
+  case NodeKind::ListComp:
+    return EvalListComp(llvm::cast<ListComp>(e));
+  case NodeKind::JoinedStr: {
+    std::vector<Value> values;
+    Value v = EvalString(e, &values);
+    if (!v.IsInvalid() && !values.empty())
+      return refuse("string-data", "strings made at run time exist only in asc.print and assert");
+    return v;
+  }
+  case NodeKind::NamedExpr: {
+    auto *n = llvm::cast<NamedExpr>(e);
+    Value v = Eval(n->value);
+    AssignTarget(n->target, v, n->value->range);
+    return v.IsInvalid() ? v : ReadName(llvm::cast<syntax::Name>(n->target)->id, n->range);
+  }
+  case NodeKind::GeneratorExp: {
+    auto *g = llvm::cast<GeneratorExp>(e);
+    ListComp list;
+    list.range = g->range;
+    list.elt = g->elt;
+    list.generators = g->generators;
+    return EvalListComp(&list);
+  }
+  case NodeKind::Lambda:
+    return refuse("unsupported-lambda",
+                  "kernels have no lambda; define a function at module level");
+  case NodeKind::Dict:
+  case NodeKind::DictComp:
+    return refuse("unsupported-dict", "kernels have no dictionaries; use tuples or variables");
+  case NodeKind::Set:
+  case NodeKind::SetComp:
+    return refuse("unsupported-set", "kernels have no sets; use a tuple");
+  case NodeKind::Await:
+    return refuse("unsupported-async", "'await' has no meaning in a kernel");
+  case NodeKind::Yield:
+  case NodeKind::YieldFrom:
+    return refuse("unsupported-generator",
+                  "kernels have no generators; write results into a tensor");
+  case NodeKind::Starred:
+    return refuse("unsupported-star", "a starred expression is not supported here");
+  default:
+    return refuse("unsupported-expression", "this expression is not supported in kernels");
+  }
+}
+
+Value Emitter::EvalConstant(const syntax::Constant *c) {
+  switch (c->constant_kind) {
+  case ConstantKind::None:
+    return Value::NoneValue();
+  case ConstantKind::Bool:
+    return Value::BoolConstant(c->bool_value);
+  case ConstantKind::Ellipsis:
+    return Value::OfKind(Value::Kind::Ellipsis);
+  case ConstantKind::Int:
+    if (!c->int_fits)
+      return Error("integer-too-large", c->range,
+                   "the integer does not fit into 64 bits; no type here could hold it");
+    return Value::WeakInt(static_cast<Int>(c->int_value));
+  case ConstantKind::Float:
+    return Value::WeakFloat(c->float_value);
+  case ConstantKind::Complex:
+    return Error("unsupported-complex", c->range,
+                 "kernels have no complex numbers; use two float tensors");
+  case ConstantKind::Str:
+    return Value::StringOf(std::string(c->str_value));
+  case ConstantKind::Bytes:
+    return Error("string-data", c->range, "kernels have no bytes; use a uint8 tensor");
+  }
+  return Value::Invalid();
+}
+
+Value Emitter::Attribute(const Value &object, const syntax::Attribute *a) {
+  std::string_view name = a->attr;
+  switch (object.kind) {
+  case Value::Kind::Module: {
+    if (object.text == "asc" || object.text == "math" || object.text == "numpy") {
+      Value v = LibraryAttribute(object.text, name);
+      if (!v.IsInvalid())
+        return v;
+      std::vector<std::string_view> names;
+      for (const LibraryEntry *entry : AllLibraryEntries())
+        names.push_back(entry->name);
+      std::string close = ClosestName(name, names);
+      return Error(
+          "unknown-function", a->attr_range,
+          "'" + object.text + "' has no '" + std::string(name) + "' in kernels" +
+              (close.empty() ? "" : "; did you mean '" + object.text + "." + close + "'?"));
+    }
+    uint32_t file = frames_.empty() ? current_file_ : frame().file;
+    if (const ModuleName *other = scope_.FindElsewhere(file, name))
+      return other->value;
+    return Error("unknown-module", a->range,
+                 "kernels cannot use the module '" + object.text +
+                     "'; they reach asc, math, numpy's constants and dtypes, and functions of the "
+                     "files that were sent");
+  }
+  case Value::Kind::Scalar:
+  case Value::Kind::Tensor: {
+    if (name == "shape") {
+      std::vector<Value> dims;
+      for (int64_t d : object.tensor.Shape())
+        dims.push_back(Value::WeakInt(d));
+      return Value::TupleOf(std::move(dims));
+    }
+    if (name == "dtype")
+      return Value::DTypeOf(object.dtype);
+    if (name == "ndim")
+      return Value::WeakInt(static_cast<Int>(object.tensor.dims.size()));
+    if (name == "size")
+      return Value::WeakInt(object.IsTensor() ? object.tensor.Count() : 1);
+    if (name == "itemsize")
+      return Value::WeakInt(Bits(object.dtype) / 8);
+    if ((name == "T" || name == "mT") && object.IsTensor()) {
+      int rank = static_cast<int>(object.tensor.dims.size());
+      std::vector<int> order;
+      for (int i = 0; i < rank; ++i)
+        order.push_back(name == "T" ? rank - 1 - i : i);
+      if (name == "mT") {
+        if (rank < 2)
+          return Error("rank-mismatch", a->range, "mT needs at least two axes");
+        std::swap(order[static_cast<size_t>(rank) - 1], order[static_cast<size_t>(rank) - 2]);
+      }
+      return TransposeView(object, order);
+    }
+    if (const LibraryEntry *entry = FindLibraryEntry(name, kMethod)) {
+      Value v = Value::OfKind(Value::Kind::Method);
+      v.library = entry;
+      v.items = std::make_shared<std::vector<Value>>(std::vector<Value>{object});
+      v.text = std::string(name);
+      return v;
+    }
+    std::vector<std::string_view> names = {"shape", "dtype", "ndim", "size", "T", "mT"};
+    for (const LibraryEntry *entry : AllLibraryEntries())
+      if (entry->reach & kMethod)
+        names.push_back(entry->name);
+    std::string close = ClosestName(name, names);
+    return Error("unknown-attribute", a->attr_range,
+                 "a tensor has no attribute '" + std::string(name) + "'" +
+                     (close.empty() ? "" : "; did you mean '" + close + "'?"));
+  }
+  case Value::Kind::DType:
+    if (name == "itemsize")
+      return Value::WeakInt(Bits(object.dtype) / 8);
+    if (name == "name")
+      return Value::StringOf(std::string(sema::Name(object.dtype)));
+    break;
+  case Value::Kind::Tuple:
+    if (name == "append")
+      return Error("unsupported-list", a->attr_range,
+                   "lists do not grow in kernels; build it in one go: [f(i) for i in range(4)]");
+    break;
+  case Value::Kind::Library:
+    // np.finfo(...).max and the like come through calls; np.add.reduce does not exist here.
+    break;
+  default:
+    break;
+  }
+  return Error("unknown-attribute", a->attr_range,
+               Describe(object) + " has no attribute '" + std::string(name) + "' in kernels");
+}
+
+Value Emitter::EvalSubscript(const syntax::Subscript *s) {
+  Value base = Eval(s->value);
+  if (base.IsInvalid())
+    return base;
+  Value key = EvalIndex(s->slice);
+  if (key.IsInvalid())
+    return key;
+  return Subscript(s->range, base, key);
+}
+
+Value Emitter::EvalCompare(const Compare *e) {
+  Value result;
+  Value left = Eval(e->left);
+  for (size_t i = 0; i < e->ops.size(); ++i) {
+    if (left.IsInvalid())
+      return left;
+    Value right = Eval(e->comparators[i]);
+    if (right.IsInvalid())
+      return right;
+    SourceRange range = e->ops.size() == 1
+                            ? e->range
+                            : SourceRange::Join(i ? e->comparators[i - 1]->range : e->left->range,
+                                                e->comparators[i]->range);
+    Value here;
+    switch (e->ops[i]) {
+    case CmpOperator::Is:
+    case CmpOperator::IsNot: {
+      if (!left.IsNone() && !right.IsNone() &&
+          !(left.kind == Value::Kind::DType && right.kind == Value::Kind::DType))
+        return Error("unsupported-is", range,
+                     "'is' compares only with None in kernels; numbers are compared by ==");
+      bool same =
+          left.kind == right.kind && (left.kind != Value::Kind::DType || left.dtype == right.dtype);
+      here = Value::BoolConstant(same == (e->ops[i] == CmpOperator::Is));
+      break;
+    }
+    case CmpOperator::In:
+    case CmpOperator::NotIn: {
+      if (!right.IsTuple())
+        return Error("unsupported-in", range,
+                     "'in' looks into tuples and lists only; for a tensor use asc.any(x == v)");
+      here = Value::BoolConstant(false);
+      for (const Value &item : *right.items) {
+        Value equal = CompareValues(range, CompareOp::Eq, left, item);
+        if (equal.IsInvalid())
+          return equal;
+        here = Binary(range, BinaryOp::Or, here, equal);
+      }
+      if (e->ops[i] == CmpOperator::NotIn)
+        here = LogicalNot(range, here);
+      break;
+    }
+    default: {
+      constexpr CompareOp kTable[] = {CompareOp::Eq, CompareOp::Ne, CompareOp::Lt,
+                                      CompareOp::Le, CompareOp::Gt, CompareOp::Ge};
+      here = CompareValues(range, kTable[static_cast<int>(e->ops[i])], left, right);
+    }
+    }
+    if (here.IsInvalid())
+      return here;
+    if (i == 0) {
+      result = here;
+    } else if (result.IsTensor() || here.IsTensor()) {
+      return Error("ambiguous-truth", e->range,
+                   "a chained comparison asks for the truth of a whole tensor; write "
+                   "(a < b) & (b < c)");
+    } else if (result.IsConstant() && here.IsConstant()) {
+      result = Value::BoolConstant(result.constant->i && here.constant->i);
+    } else if (!result.conditions.empty() && !here.conditions.empty()) {
+      result.conditions.insert(result.conditions.end(), here.conditions.begin(),
+                               here.conditions.end());
+    } else {
+      // Operands have been evaluated once, and comparing has no side effects.
+      result = Binary(range, BinaryOp::And, result, here);
+    }
+    if (result.IsInvalid())
+      return result;
+    left = right;
+  }
+  return result;
+}
+
+bool Emitter::HasSideEffects(const Expr *e) {
+  // Evaluating anything that may write, trap a check or be costly stays under its condition.
+  bool found = false;
+  ForEachExpr(e, [&](const Expr *x) {
+    if (llvm::isa<NamedExpr>(x))
+      found = true;
+    if (auto *b = llvm::dyn_cast<BinOp>(x))
+      found |= b->op == Operator::FloorDiv || b->op == Operator::Mod || b->op == Operator::MatMult;
+    if (auto *call = llvm::dyn_cast<Call>(x)) {
+      Value callee = Value::Invalid();
+      if (auto *n = llvm::dyn_cast<syntax::Name>(call->func)) {
+        const LibraryEntry *entry = FindLibraryEntry(n->id, kBuiltin);
+        found |= !entry || entry->shape != ShapeRule::Elementwise;
+      } else if (auto *a = llvm::dyn_cast<syntax::Attribute>(call->func)) {
+        const LibraryEntry *entry = FindLibraryEntry(a->attr, kAsc | kMath);
+        found |= !entry || entry->shape != ShapeRule::Elementwise;
+      } else {
+        found = true;
+      }
+    }
+    return !found;
+  });
+  return found;
+}
+
+Value Emitter::Conditional(const SourceRange &range, mlir::Value condition,
+                           const std::function<Value()> &then,
+                           const std::function<Value()> &otherwise) {
+  mlir::Location loc = Loc(range);
+  // The result goes through a cell, whose type both sides agree on.
+  auto cell = NewCell(Key(range, "<conditional>"), false);
+  auto op = b_.create<scf::IfOp>(loc, condition, true);
+  ++uncertain_;
+  ++region_depth_;
+  Environment saved = frame().env;
+  for (auto side : {0, 1}) {
+    mlir::OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPoint(side == 0 ? op.thenYield() : op.elseYield());
+    Value v = side == 0 ? then() : otherwise();
+    if (!v.IsInvalid())
+      StoreCell(*cell, v, range, "the expression", nullptr);
+    frame().env = saved;
+  }
+  --region_depth_;
+  --uncertain_;
+  if (cell->kind == Cell::Kind::Unset)
+    return Value::Invalid();
+  return LoadCell(*cell, range);
+}
+
+Value Emitter::EvalBoolOp(const BoolOp *e) {
+  bool is_and = e->op == BoolOperator::And;
+  Value result = Eval(e->values[0]);
+  for (size_t i = 1; i < e->values.size(); ++i) {
+    if (result.IsInvalid())
+      return result;
+    Value truth = Truth(e->values[i - 1]->range, result);
+    if (truth.IsInvalid())
+      return truth;
+    if (truth.IsConstant()) {
+      // Short circuit at compile time: what is not reached is not even looked at.
+      if ((truth.constant->i != 0) != is_and)
+        return result;
+      result = Eval(e->values[i]);
+      continue;
+    }
+    const Expr *next = e->values[i];
+    bool lazy = HasSideEffects(next);
+    bool reads_memory = false;
+    ForEachExpr(next, [&](const Expr *x) {
+      reads_memory |= llvm::isa<syntax::Subscript>(x);
+      return true;
+    });
+    // An index that the left side guards is checked only where the guard holds.
+    if (!lazy && reads_memory && result.dtype == DType::Bool) {
+      if (is_and && !truth.conditions.empty()) {
+        size_t domain_size = domain_.size();
+        domain_.insert(domain_.end(), truth.conditions.begin(), truth.conditions.end());
+        size_t checks = errors_.size();
+        // Look whether the operand needs a run-time check even so: if it does, guard it.
+        mlir::Block *scratch = new mlir::Block;
+        mlir::OpBuilder::InsertPoint here = b_.saveInsertionPoint();
+        b_.setInsertionPointToStart(scratch);
+        ++uncertain_;
+        Value trial = Eval(next);
+        --uncertain_;
+        lazy = errors_.size() != checks;
+        errors_.resize(checks);
+        b_.restoreInsertionPoint(here);
+        domain_.resize(domain_size);
+        if (lazy || trial.IsInvalid()) {
+          delete scratch;
+          if (trial.IsInvalid())
+            return trial;
+        } else {
+          // Nothing to guard: its ops may stand here.
+          mlir::Block *block = b_.getInsertionBlock();
+          block->getOperations().splice(b_.getInsertionPoint(), scratch->getOperations());
+          delete scratch;
+          Value y = Truth(next->range, trial);
+          if (y.IsInvalid())
+            return y;
+          if (!y.conditions.empty()) {
+            Value both = y;
+            both.conditions = truth.conditions;
+            both.conditions.insert(both.conditions.end(), y.conditions.begin(), y.conditions.end());
+            result = both;
+          } else {
+            result = Binary(e->range, BinaryOp::And, truth, y);
+          }
+          continue;
+        }
+      } else {
+        lazy = true;
+      }
+    }
+    if (!lazy) {
+      Value y = Eval(next);
+      if (y.IsInvalid())
+        return y;
+      if (result.dtype == DType::Bool && y.IsScalar() && y.dtype == DType::Bool) {
+        if (is_and && !result.conditions.empty() && !y.conditions.empty()) {
+          result.conditions.insert(result.conditions.end(), y.conditions.begin(),
+                                   y.conditions.end());
+          result.ssa = {};
+        } else {
+          result = Binary(e->range, is_and ? BinaryOp::And : BinaryOp::Or, result, y);
+        }
+        continue;
+      }
+      // `a or b` of numbers is one of them, as in Python.
+      result = is_and ? Select(e->range, truth, y, result) : Select(e->range, truth, result, y);
+      continue;
+    }
+    Value left = result;
+    result = Conditional(
+        e->range, Ssa(truth), [&] { return is_and ? Eval(next) : left; },
+        [&] { return is_and ? left : Eval(next); });
+  }
+  return result;
+}
+
+Value Emitter::EvalIfExp(const IfExp *e) {
+  bool index_mode = index_mode_;
+  index_mode_ = false;
+  Value c = EvalTest(e->test);
+  index_mode_ = index_mode;
+  if (c.IsInvalid())
+    return c;
+  if (c.IsConstant())
+    return Eval(c.constant->i ? e->body : e->orelse);
+  auto plain = [&](const Expr *x) {
+    bool memory = false;
+    ForEachExpr(x, [&](const Expr *inner) {
+      memory |= llvm::isa<syntax::Subscript>(inner);
+      return true;
+    });
+    return !memory && !HasSideEffects(x);
+  };
+  auto under = [&](const std::vector<AffineCondition> &facts, const Expr *x) {
+    size_t size = domain_.size();
+    domain_.insert(domain_.end(), facts.begin(), facts.end());
+    Value v = Eval(x);
+    domain_.resize(size);
+    return v;
+  };
+  std::vector<AffineCondition> negated;
+  if (c.conditions.size() == 1 && !c.conditions[0].is_equality)
+    negated = {{-c.conditions[0].expr - 1, false}};
+  if (plain(e->body) && plain(e->orelse)) {
+    Value x = Eval(e->body), y = Eval(e->orelse);
+    if (x.IsInvalid() || y.IsInvalid())
+      return Value::Invalid();
+    if (x.IsScalar() && y.IsScalar())
+      return Select(e->range, c, x, y);
+    if (!x.IsNumber() || !y.IsNumber())
+      return Error("variable-type", e->range,
+                   "both sides of a conditional expression must be numbers when its condition is "
+                   "known only at run time: " +
+                       Describe(x) + " and " + Describe(y));
+  }
+  // Reads that are surely inside their tensors need no branch: select afterwards.
+  size_t checks = errors_.size();
+  int wraps = wraps_;
+  auto *scratch = new mlir::Block;
+  mlir::OpBuilder::InsertPoint here = b_.saveInsertionPoint();
+  b_.setInsertionPointToStart(scratch);
+  ++uncertain_;
+  bool effects = HasSideEffects(e->body) || HasSideEffects(e->orelse);
+  Value x, y;
+  if (!effects) {
+    x = Eval(e->body);
+    y = Eval(e->orelse);
+  }
+  --uncertain_;
+  b_.restoreInsertionPoint(here);
+  bool same =
+      !effects && errors_.size() == checks && wraps_ == wraps && x.IsScalar() && y.IsScalar();
+  errors_.resize(checks);
+  if (same) {
+    b_.getInsertionBlock()->getOperations().splice(b_.getInsertionPoint(),
+                                                   scratch->getOperations());
+    delete scratch;
+    return Select(e->range, c, x, y);
+  }
+  scratch->dropAllReferences();
+  delete scratch;
+  if (!effects && (x.IsInvalid() || y.IsInvalid()))
+    return Value::Invalid();
+  return Conditional(
+      e->range, Ssa(c), [&] { return under(c.conditions, e->body); },
+      [&] { return under(negated, e->orelse); });
+}
+
+Value Emitter::EvalListComp(const ListComp *e) {
+  std::vector<Value> out;
+  bool failed = false;
+  // The variables of the comprehension hide those of the function for its duration.
+  Environment saved;
+  bool has_frame = !frames_.empty();
+  if (!has_frame)
+    return Value::Invalid();
+  Names targets;
+  for (const Comprehension *g : e->generators)
+    CollectTargets(g->target, targets);
+  for (std::string_view name : targets) {
+    auto it = frame().env.find(name);
+    if (it != frame().env.end()) {
+      saved.emplace(name, it->second);
+      frame().env.erase(it);
+    }
+  }
+  std::string saved_path = path_;
+  std::function<void(size_t)> run = [&](size_t depth) {
+    if (failed || out.size() > kMaxItems)
+      return;
+    if (depth == e->generators.size()) {
+      out.push_back(Eval(e->elt));
+      failed |= out.back().IsInvalid();
+      return;
+    }
+    const Comprehension *g = e->generators[depth];
+    Value iterable = Eval(g->iter);
+    if (iterable.IsInvalid()) {
+      failed = true;
+      return;
+    }
+    auto items = StaticItems(iterable, g->iter->range, true);
+    if (!items) {
+      failed = true;
+      return;
+    }
+    int k = 0;
+    std::string path = path_;
+    for (const Value &item : *items) {
+      path_ = path + "/" + std::to_string(k++);
+      AssignTarget(g->target, item, g->iter->range);
+      bool keep = true;
+      for (const Expr *condition : g->ifs) {
+        Value c = EvalTest(condition);
+        if (!c.IsInvalid() && !c.IsConstant())
+          c = Error("not-static", condition->range,
+                    "the condition of a comprehension must be known at compile time");
+        failed |= c.IsInvalid();
+        keep = keep && !c.IsInvalid() && c.constant->i;
+      }
+      if (keep)
+        run(depth + 1);
+      if (failed)
+        return;
+    }
+    path_ = path;
+  };
+  run(0);
+  path_ = saved_path;
+  for (std::string_view name : targets)
+    if (auto it = frame().env.find(name); it != frame().env.end())
+      frame().env.erase(it);
+  for (auto &[name, binding] : saved)
+    frame().env[name] = binding;
+  if (failed)
+    return Value::Invalid();
+  return Value::TupleOf(std::move(out), true);
+}
+
+Value Emitter::EvalString(const Expr *e, std::vector<Value> *values) {
+  if (auto *c = llvm::dyn_cast<syntax::Constant>(e); c && c->IsStr()) {
+    std::string text;
+    for (char ch : c->str_value) {
+      text += ch;
+      if (values && (ch == '{' || ch == '}'))
+        text += ch;
+    }
+    return Value::StringOf(text);
+  }
+  if (auto *j = llvm::dyn_cast<JoinedStr>(e)) {
+    std::string text;
+    for (const Expr *part : j->values) {
+      Value v = EvalString(part, values);
+      if (v.IsInvalid())
+        return v;
+      text += v.text;
+    }
+    return Value::StringOf(text);
+  }
+  if (auto *f = llvm::dyn_cast<FormattedValue>(e)) {
+    std::string spec;
+    if (f->format_spec) {
+      Value s = EvalString(f->format_spec, nullptr);
+      if (s.IsInvalid())
+        return s;
+      spec = ":" + s.text;
+    }
+    Value v = Eval(f->value);
+    if (v.IsInvalid())
+      return v;
+    if (v.kind == Value::Kind::String)
+      return v;
+    if (v.IsTuple() || v.kind == Value::Kind::DType) {
+      std::string text = v.kind == Value::Kind::DType ? std::string(sema::Name(v.dtype)) : "(";
+      if (v.IsTuple()) {
+        for (size_t i = 0; i < v.items->size(); ++i) {
+          if (!(*v.items)[i].IsConstantInt())
+            return Error("unsupported-message", f->range, "only numbers can be printed");
+          text += (i ? ", " : "") + ToString((*v.items)[i].constant->i);
+        }
+        text += v.items->size() == 1 ? ",)" : ")";
+      }
+      return Value::StringOf(text);
+    }
+    if (!v.IsNumber() || !values)
+      return Error("unsupported-message", f->range, "only numbers can be printed");
+    if (v.IsConstantInt() && spec.empty() && v.dtype != DType::Bool)
+      return Value::StringOf(ToString(v.constant->i));
+    values->push_back(Strong(v));
+    return Value::StringOf("{" + spec + "}");
+  }
+  return Error("unsupported-message", e->range, "expected a string or an f-string");
+}
+
+} // namespace pyasc::sema

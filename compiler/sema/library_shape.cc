@@ -1,0 +1,454 @@
+// Views, and operations that move elements about.
+#include <algorithm>
+
+#include "compiler/sema/emitter.h"
+
+namespace pyasc::sema {
+
+namespace {
+
+bool Tensor0(Emitter &e, const BoundCall &call) {
+  return e.ExpectTensor(call.where[0], call.args[0],
+                        "the argument of " + std::string(call.entry->name));
+}
+
+// Arguments after the tensor: one shape, or its axes one by one.
+Value ShapeOrRest(const BoundCall &call) {
+  if (call.rest.size() == 1)
+    return call.rest[0];
+  return Value::TupleOf(call.rest);
+}
+
+Value EmitReshape(Emitter &e, const BoundCall &call) {
+  if (!Tensor0(e, call))
+    return Value::Invalid();
+  auto shape = e.ShapeArgument(call.range, ShapeOrRest(call));
+  if (!shape)
+    return Value::Invalid();
+  auto v = e.Reshape(call.range, call.args[0], *shape);
+  return v.value_or(Value::Invalid());
+}
+
+Value EmitFlatten(Emitter &e, const BoundCall &call) {
+  if (!Tensor0(e, call))
+    return Value::Invalid();
+  // flatten copies, ravel need not.
+  Value x = call.entry->tag == 1 ? e.Materialize(call.range, call.args[0]) : call.args[0];
+  return e.Reshape(call.range, x, {x.tensor.Count()}).value_or(Value::Invalid());
+}
+
+Value EmitTranspose(Emitter &e, const BoundCall &call) {
+  if (!Tensor0(e, call))
+    return Value::Invalid();
+  auto rank = static_cast<int>(call.args[0].tensor.dims.size());
+  std::vector<int> order;
+  std::vector<Value> axes = call.rest;
+  if (axes.size() == 1 && axes[0].IsTuple())
+    axes = std::vector<Value>(*axes[0].items);
+  if (axes.empty() || (axes.size() == 1 && axes[0].IsNone())) {
+    for (int i = 0; i < rank; ++i)
+      order.push_back(rank - 1 - i);
+    return e.TransposeView(call.args[0], order);
+  }
+  if (axes.size() == 2 && rank != 2) {
+    // Two axes of a tensor with more are swapped.
+    for (int i = 0; i < rank; ++i)
+      order.push_back(i);
+    auto a = e.AxisArgument(call.range, axes[0], rank),
+         b = e.AxisArgument(call.range, axes[1], rank);
+    if (!a || !b)
+      return Value::Invalid();
+    std::swap(order[static_cast<size_t>(*a)], order[static_cast<size_t>(*b)]);
+    return e.TransposeView(call.args[0], order);
+  }
+  if (static_cast<int>(axes.size()) != rank)
+    return e.Error("bad-axis", call.range,
+                   "a transposition of " + std::to_string(rank) + " axes names all of them");
+  std::vector<bool> seen(static_cast<size_t>(rank));
+  for (const Value &v : axes) {
+    auto a = e.AxisArgument(call.range, v, rank);
+    if (!a)
+      return Value::Invalid();
+    if (seen[static_cast<size_t>(*a)])
+      return e.Error("bad-axis", call.range, "an axis is named twice");
+    seen[static_cast<size_t>(*a)] = true;
+    order.push_back(*a);
+  }
+  return e.TransposeView(call.args[0], order);
+}
+
+Value EmitSwapAxes(Emitter &e, const BoundCall &call) {
+  if (!Tensor0(e, call))
+    return Value::Invalid();
+  auto rank = static_cast<int>(call.args[0].tensor.dims.size());
+  auto a = e.AxisArgument(call.where[1], call.args[1], rank),
+       b = e.AxisArgument(call.where[2], call.args[2], rank);
+  if (!a || !b)
+    return Value::Invalid();
+  std::vector<int> order;
+  for (int i = 0; i < rank; ++i)
+    order.push_back(i == *a ? *b : i == *b ? *a : i);
+  return e.TransposeView(call.args[0], order);
+}
+
+Value EmitBroadcastTo(Emitter &e, const BoundCall &call) {
+  if (!e.ExpectNumber(call.where[0], call.args[0], "the argument of broadcast_to"))
+    return Value::Invalid();
+  auto shape = e.ShapeArgument(call.where[1], call.args[1]);
+  if (!shape)
+    return Value::Invalid();
+  const Value &x = call.args[0];
+  if (x.IsScalar()) {
+    Value v = e.NewTensor(call.range, x.dtype, *shape);
+    e.CopyInto(call.range, v, e.Strong(x));
+    return v;
+  }
+  std::vector<int64_t> from = x.tensor.Shape();
+  bool fits = from.size() <= shape->size();
+  for (size_t i = 0; fits && i < from.size(); ++i) {
+    int64_t want = (*shape)[shape->size() - from.size() + i];
+    fits = from[i] == want || from[i] == 1;
+  }
+  if (!fits)
+    return e.Error("shape-mismatch", call.range,
+                   "cannot broadcast " + ShapeText(from) + " to " + ShapeText(*shape));
+  // A copy: a view whose elements share memory could not be written as NumPy forbids it.
+  Value v = e.NewTensor(call.range, x.dtype, *shape);
+  e.CopyInto(call.range, v, x);
+  return v;
+}
+
+Value EmitExpandDims(Emitter &e, const BoundCall &call) {
+  if (!Tensor0(e, call))
+    return Value::Invalid();
+  auto rank = static_cast<int>(call.args[0].tensor.dims.size());
+  auto axis = e.AxisArgument(call.where[1], call.args[1], rank + 1);
+  return axis ? e.ExpandView(call.args[0], *axis) : Value::Invalid();
+}
+
+Value EmitSqueeze(Emitter &e, const BoundCall &call) {
+  if (!Tensor0(e, call))
+    return Value::Invalid();
+  const Value &x = call.args[0];
+  std::vector<int64_t> shape = x.tensor.Shape();
+  std::vector<bool> drop(shape.size());
+  if (call.args[1].IsNone()) {
+    for (size_t i = 0; i < shape.size(); ++i)
+      drop[i] = shape[i] == 1;
+  } else {
+    std::vector<Value> list =
+        call.args[1].IsTuple() ? *call.args[1].items : std::vector<Value>{call.args[1]};
+    for (const Value &v : list) {
+      auto axis = e.AxisArgument(call.where[1], v, static_cast<int>(shape.size()));
+      if (!axis)
+        return Value::Invalid();
+      if (shape[static_cast<size_t>(*axis)] != 1)
+        return e.Error("shape-mismatch", call.where[1],
+                       "axis " + std::to_string(*axis) + " has size " +
+                           std::to_string(shape[static_cast<size_t>(*axis)]) +
+                           " and cannot be squeezed away");
+      drop[static_cast<size_t>(*axis)] = true;
+    }
+  }
+  std::vector<int64_t> out;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (!drop[i])
+      out.push_back(shape[i]);
+  return e.Reshape(call.range, x, out).value_or(Value::Invalid());
+}
+
+std::optional<std::vector<Value>> TensorList(Emitter &e, const BoundCall &call) {
+  if (!call.args[0].IsTuple() || call.args[0].items->empty()) {
+    e.Error("type-mismatch", call.where[0],
+            std::string(call.entry->name) + " takes a tuple or list of tensors");
+    return std::nullopt;
+  }
+  for (const Value &v : *call.args[0].items)
+    if (!e.ExpectTensor(call.where[0], v, "each argument of " + std::string(call.entry->name)))
+      return std::nullopt;
+  return *call.args[0].items;
+}
+
+Value Join(Emitter &e, const BoundCall &call, const std::vector<Value> &parts, int axis) {
+  std::vector<int64_t> shape = parts[0].tensor.Shape();
+  DType t = parts[0].dtype;
+  auto at = static_cast<size_t>(axis);
+  for (size_t i = 1; i < parts.size(); ++i) {
+    std::vector<int64_t> s = parts[i].tensor.Shape(), a = shape, b = s;
+    if (a.size() == b.size())
+      a[at] = b[at] = 0;
+    if (a != b)
+      return e.Error("shape-mismatch", call.range,
+                     "cannot join " + ShapeText(parts[0].tensor.Shape()) + " and " + ShapeText(s) +
+                         " along axis " + std::to_string(axis));
+    shape[at] += s[at];
+    auto both =
+        e.CommonType(call.range, Value::Scalar(t, nullptr), Value::Scalar(parts[i].dtype, nullptr));
+    if (!both)
+      return Value::Invalid();
+    t = *both;
+  }
+  Value out = e.NewTensor(call.range, t, shape);
+  if (out.IsInvalid())
+    return out;
+  int64_t offset = 0;
+  for (const Value &part : parts) {
+    Value window = out;
+    TensorDim &d = window.tensor.dims[at];
+    d.size = part.tensor.dims[at].size;
+    d.offset = e.ToIndex(Value::IntConstant(offset, DType::Int64, false));
+    offset += d.size;
+    e.CopyInto(call.range, window, part);
+  }
+  return out;
+}
+
+Value EmitConcat(Emitter &e, const BoundCall &call) {
+  auto parts = TensorList(e, call);
+  if (!parts)
+    return Value::Invalid();
+  auto axis =
+      e.AxisArgument(call.where[1], call.args[1], static_cast<int>((*parts)[0].tensor.dims.size()));
+  return axis ? Join(e, call, *parts, *axis) : Value::Invalid();
+}
+
+Value EmitStack(Emitter &e, const BoundCall &call) {
+  auto parts = TensorList(e, call);
+  if (!parts)
+    return Value::Invalid();
+  auto axis = e.AxisArgument(call.where[1], call.args[1],
+                             static_cast<int>((*parts)[0].tensor.dims.size()) + 1);
+  if (!axis)
+    return Value::Invalid();
+  for (Value &v : *parts) {
+    if (v.tensor.dims.size() != (*parts)[0].tensor.dims.size() && &v != &(*parts)[0])
+      if (v.tensor.dims.size() + 1 != (*parts)[0].tensor.dims.size())
+        return e.Error("shape-mismatch", call.range, "stack needs tensors of one shape");
+    v = e.ExpandView(v, *axis);
+  }
+  return Join(e, call, *parts, *axis);
+}
+
+Value EmitSplit(Emitter &e, const BoundCall &call) {
+  if (!Tensor0(e, call))
+    return Value::Invalid();
+  auto count = e.ConstantInt(call.where[1], call.args[1], "the number of parts");
+  auto axis = e.AxisArgument(call.where[2], call.args[2],
+                             static_cast<int>(call.args[0].tensor.dims.size()));
+  if (!count || !axis)
+    return Value::Invalid();
+  int64_t n = call.args[0].tensor.dims[static_cast<size_t>(*axis)].size;
+  if (*count <= 0 || n % *count)
+    return e.Error("shape-mismatch", call.range,
+                   "an axis of " + std::to_string(n) + " does not split into " +
+                       std::to_string(*count) + " equal parts");
+  std::vector<Value> parts;
+  for (int64_t i = 0; i < *count; ++i) {
+    Value window = call.args[0];
+    window.tensor.fresh = false;
+    TensorDim &d = window.tensor.dims[static_cast<size_t>(*axis)];
+    d.size = n / *count;
+    if (d.root >= 0)
+      d.offset = e.AddIndex(
+          d.offset, e.ToIndex(Value::IntConstant(i * d.size * d.step, DType::Int64, false)));
+    parts.push_back(window);
+  }
+  return Value::TupleOf(std::move(parts), true);
+}
+
+Value EmitFlip(Emitter &e, const BoundCall &call) {
+  if (!Tensor0(e, call))
+    return Value::Invalid();
+  Value v = call.args[0];
+  std::vector<size_t> axes;
+  if (call.args[1].IsNone()) {
+    for (size_t i = 0; i < v.tensor.dims.size(); ++i)
+      axes.push_back(i);
+  } else {
+    std::vector<Value> list =
+        call.args[1].IsTuple() ? *call.args[1].items : std::vector<Value>{call.args[1]};
+    for (const Value &x : list) {
+      auto axis = e.AxisArgument(call.where[1], x, static_cast<int>(v.tensor.dims.size()));
+      if (!axis)
+        return Value::Invalid();
+      axes.push_back(static_cast<size_t>(*axis));
+    }
+  }
+  for (size_t i : axes) {
+    TensorDim &d = v.tensor.dims[i];
+    if (d.root < 0 || d.size < 2)
+      continue;
+    d.offset = e.AddIndex(
+        d.offset, e.ToIndex(Value::IntConstant((d.size - 1) * d.step, DType::Int64, false)));
+    d.step = -d.step;
+  }
+  v.tensor.fresh = false;
+  return v;
+}
+
+Value EmitPad(Emitter &e, const BoundCall &call) {
+  if (!Tensor0(e, call))
+    return Value::Invalid();
+  const Value &x = call.args[0];
+  size_t rank = x.tensor.dims.size();
+  std::vector<std::pair<int64_t, int64_t>> widths;
+  auto pair = [&](const Value &v) -> bool {
+    if (v.IsConstantInt()) {
+      widths.emplace_back(static_cast<int64_t>(v.constant->i), static_cast<int64_t>(v.constant->i));
+      return true;
+    }
+    if (!v.IsTuple() || v.items->size() != 2 || !(*v.items)[0].IsConstantInt() ||
+        !(*v.items)[1].IsConstantInt())
+      return false;
+    widths.emplace_back(static_cast<int64_t>((*v.items)[0].constant->i),
+                        static_cast<int64_t>((*v.items)[1].constant->i));
+    return true;
+  };
+  const Value &w = call.args[1];
+  bool ok = true;
+  if (w.IsConstantInt()) {
+    ok = pair(w);
+    if (ok)
+      widths.assign(rank, widths[0]);
+  } else if (w.IsTuple() && !w.items->empty() && (*w.items)[0].IsTuple()) {
+    for (const Value &v : *w.items)
+      ok = ok && pair(v);
+  } else {
+    ok = pair(w);
+    if (ok)
+      widths.assign(rank, widths[0]);
+  }
+  for (auto [a, b] : widths)
+    ok = ok && a >= 0 && b >= 0;
+  if (!ok || widths.size() != rank)
+    return e.Error("shape-mismatch", call.where[1],
+                   "the widths of a padding are a number, a pair, or a pair for each axis");
+  std::vector<int64_t> shape = x.tensor.Shape();
+  for (size_t i = 0; i < rank; ++i)
+    shape[i] += widths[i].first + widths[i].second;
+  auto fill = e.CastForStore(call.where[2], call.args[2], x.dtype, "the tensor");
+  Value out = e.NewTensor(call.range, x.dtype, shape);
+  if (!fill || out.IsInvalid())
+    return Value::Invalid();
+  e.CopyInto(call.range, out, *fill);
+  Value window = out;
+  for (size_t i = 0; i < rank; ++i) {
+    window.tensor.dims[i].size = x.tensor.dims[i].size;
+    window.tensor.dims[i].offset =
+        e.ToIndex(Value::IntConstant(widths[i].first, DType::Int64, false));
+  }
+  e.CopyInto(call.range, window, x);
+  return out;
+}
+
+Value EmitTile(Emitter &e, const BoundCall &call) {
+  if (!Tensor0(e, call))
+    return Value::Invalid();
+  auto times = e.ShapeArgument(call.where[1], call.args[1]);
+  if (!times)
+    return Value::Invalid();
+  Value x = call.args[0];
+  while (x.tensor.dims.size() < times->size())
+    x = e.ExpandView(x, 0);
+  while (times->size() < x.tensor.dims.size())
+    times->insert(times->begin(), 1);
+  // (t0, n0, t1, n1, ...) copied from a view that does not move along the t axes, then merged.
+  std::vector<int64_t> wide, flat;
+  Value v = x;
+  for (size_t i = 0; i < times->size(); ++i) {
+    wide.push_back((*times)[i]);
+    wide.push_back(x.tensor.dims[i].size);
+    flat.push_back((*times)[i] * x.tensor.dims[i].size);
+    v = e.ExpandView(v, static_cast<int>(2 * i));
+  }
+  Value out = e.NewTensor(call.range, x.dtype, wide);
+  if (out.IsInvalid())
+    return out;
+  e.CopyInto(call.range, out, v);
+  return e.Reshape(call.range, out, flat).value_or(Value::Invalid());
+}
+
+// x with axis `axis` replaced by those that `indices` names.
+Value EmitTake(Emitter &e, const BoundCall &call) {
+  if (!Tensor0(e, call))
+    return Value::Invalid();
+  Value x = call.args[0];
+  const Value &indices = call.args[1];
+  SourceRange range = call.range;
+  if (indices.IsScalar() || indices.IsTensor()) {
+    if (IsFloat(indices.dtype) || indices.dtype == DType::Bool)
+      return e.Error("bad-index", call.where[1], "the indices must be integers");
+  } else {
+    return e.Error("type-mismatch", call.where[1], "the indices must be an integer tensor");
+  }
+  int axis = 0;
+  if (call.args[2].IsNone()) {
+    auto flat = e.Reshape(range, x, {x.tensor.Count()});
+    if (!flat)
+      return Value::Invalid();
+    x = *flat;
+  } else {
+    auto a = e.AxisArgument(call.where[2], call.args[2], static_cast<int>(x.tensor.dims.size()));
+    if (!a)
+      return Value::Invalid();
+    axis = *a;
+  }
+  std::vector<int64_t> from = x.tensor.Shape(), shape(from.begin(), from.begin() + axis);
+  std::vector<int64_t> at_shape =
+      indices.IsTensor() ? indices.tensor.Shape() : std::vector<int64_t>{};
+  shape.insert(shape.end(), at_shape.begin(), at_shape.end());
+  shape.insert(shape.end(), from.begin() + axis + 1, from.end());
+  Value out = e.NewTensor(range, x.dtype, shape);
+  if (out.IsInvalid())
+    return out;
+  auto count = static_cast<std::ptrdiff_t>(at_shape.size());
+  e.LoopNest(range, shape, [&](const std::vector<Value> &at) {
+    Value index = indices;
+    if (count > 0)
+      index = e.Subscript(
+          call.where[1], indices,
+          Value::TupleOf(std::vector<Value>(at.begin() + axis, at.begin() + axis + count)));
+    std::vector<Value> key(at.begin(), at.begin() + axis);
+    key.push_back(index);
+    key.insert(key.end(), at.begin() + axis + count, at.end());
+    Value element = e.Subscript(range, x, Value::TupleOf(key));
+    if (element.IsInvalid())
+      return;
+    Value place = at.empty() ? out : e.View(range, out, Value::TupleOf(at));
+    e.StoreElement(range, place, element);
+  });
+  return shape.empty() ? e.LoadElement(range, out) : out;
+}
+
+constexpr uint8_t kArrays = kAsc | kNumpy;
+constexpr ShapeRule kOwn = ShapeRule::Own;
+
+// clang-format off
+const LibraryEntry kTable[] = {
+    {"reshape", kArrays | kMethod, "x, *shape", DTypes::Any, ShapeRule::Argument, "the same elements in another shape", EmitReshape},
+    {"flatten", kAsc | kMethod, "x", DTypes::Any, kOwn, "a copy with one axis", EmitFlatten, nullptr, nullptr, 1},
+    {"ravel", kArrays | kMethod, "x", DTypes::Any, kOwn, "the same elements along one axis", EmitFlatten, nullptr, nullptr, 0},
+    {"transpose", kArrays | kMethod, "x, *axes", DTypes::Any, kOwn, "axes in another order, reversed unless said; a view", EmitTranspose},
+    {"permute", kAsc | kMethod, "x, *axes", DTypes::Any, kOwn, "axes in another order; a view", EmitTranspose},
+    {"swapaxes", kArrays | kMethod, "x, axis1, axis2", DTypes::Any, kOwn, "two axes exchanged; a view", EmitSwapAxes},
+    {"broadcast_to", kArrays, "x, shape", DTypes::Any, ShapeRule::Argument, "stretched to a shape", EmitBroadcastTo},
+    {"expand_dims", kArrays, "x, axis", DTypes::Any, kOwn, "with a new axis of size 1; a view", EmitExpandDims},
+    {"unsqueeze", kAsc | kMethod, "x, axis", DTypes::Any, kOwn, "with a new axis of size 1; a view", EmitExpandDims},
+    {"squeeze", kArrays | kMethod, "x, axis=None", DTypes::Any, kOwn, "without axes of size 1; a view", EmitSqueeze},
+    {"concat", kAsc, "tensors, axis=0", DTypes::Any, kOwn, "joined along an axis", EmitConcat},
+    {"concatenate", kArrays, "tensors, axis=0", DTypes::Any, kOwn, "joined along an axis", EmitConcat},
+    {"stack", kArrays, "tensors, axis=0", DTypes::Any, kOwn, "joined along a new axis", EmitStack},
+    {"split", kArrays, "x, parts, axis=0", DTypes::Any, kOwn, "equal parts along an axis, as views", EmitSplit},
+    {"flip", kArrays, "x, axis=None", DTypes::Any, kOwn, "with axes reversed; a view", EmitFlip},
+    {"pad", kAsc, "x, widths, value=0", DTypes::Any, kOwn, "with a constant around", EmitPad},
+    {"tile", kArrays, "x, times", DTypes::Any, kOwn, "repeated along the axes", EmitTile},
+    {"take", kArrays, "x, indices, axis=None", DTypes::Any, kOwn, "the elements that indices name along an axis", EmitTake},
+    {"gather", kAsc, "x, indices, axis=0", DTypes::Any, kOwn, "the elements that indices name along an axis", EmitTake},
+};
+// clang-format on
+
+} // namespace
+
+std::span<const LibraryEntry> ShapeTable() { return kTable; }
+
+} // namespace pyasc::sema

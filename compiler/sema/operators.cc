@@ -1,0 +1,721 @@
+// Arithmetic, comparison and casts of numbers: promotion, folding, affine forms, then ops.
+#include "compiler/sema/emitter.h"
+
+#include <cmath>
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace pyasc::sema {
+
+namespace arith = mlir::arith;
+using mlir::AffineExpr;
+
+namespace {
+
+std::string_view Spelling(BinaryOp op) {
+  constexpr std::string_view kNames[] = {"+",  "-",  "*", "/", "//", "%",   "**",
+                                         "<<", ">>", "&", "|", "^",  "min", "max"};
+  return kNames[static_cast<int>(op)];
+}
+
+bool IsBitwise(BinaryOp op) {
+  return op == BinaryOp::And || op == BinaryOp::Or || op == BinaryOp::Xor || op == BinaryOp::Shl ||
+         op == BinaryOp::Shr;
+}
+
+double FloorMod(double x, double y) {
+  double m = std::fmod(x, y);
+  if (m != 0 && (m < 0) != (y < 0))
+    m += y;
+  else if (m == 0)
+    m = std::copysign(0.0, y);
+  return m;
+}
+
+double FloorDivide(double x, double y) {
+  if (y == 0)
+    return x / y;
+  double m = std::fmod(x, y), d = (x - m) / y;
+  if (m != 0 && (m < 0) != (y < 0))
+    d -= 1;
+  if (d == 0)
+    return std::copysign(0.0, x / y);
+  double f = std::floor(d);
+  return d - f > 0.5 ? f + 1 : f;
+}
+
+// Rounds a double into a float type, as a constant of that type would be.
+double RoundTo(double v, DType t) {
+  llvm::APFloat f(v);
+  bool loses = false;
+  switch (t) {
+  case DType::Float16:
+    f.convert(llvm::APFloat::IEEEhalf(), llvm::APFloat::rmNearestTiesToEven, &loses);
+    break;
+  case DType::BFloat16:
+    f.convert(llvm::APFloat::BFloat(), llvm::APFloat::rmNearestTiesToEven, &loses);
+    break;
+  case DType::Float32:
+    return static_cast<double>(static_cast<float>(v));
+  default:
+    return v;
+  }
+  f.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &loses);
+  return f.convertToDouble();
+}
+
+} // namespace
+
+std::optional<DType> Emitter::CommonType(const SourceRange &range, const Value &x, const Value &y) {
+  if (x.weak && y.weak) {
+    if (IsFloat(x.dtype) || IsFloat(y.dtype))
+      return DType::Float32;
+    return Bits(x.dtype) >= Bits(y.dtype) ? x.dtype : y.dtype;
+  }
+  if (x.weak || y.weak) {
+    const Value &weak = x.weak ? x : y, &strong = x.weak ? y : x;
+    if (IsFloat(weak.dtype))
+      return IsFloat(strong.dtype) ? strong.dtype : DType::Float32;
+    if (strong.dtype == DType::Bool)
+      return weak.dtype;
+    if (!IsFloat(strong.dtype) && weak.constant &&
+        (weak.constant->i < MinInt(strong.dtype) || weak.constant->i > MaxInt(strong.dtype))) {
+      if (index_mode_ || (strong.dtype == DType::Int32 && !strong.IsTensor() && strong.constant))
+        return DType::Int64;
+      Error("literal-overflow", range,
+            "the literal " + ToString(weak.constant->i) + " does not fit into " +
+                std::string(Name(strong.dtype)) + "; cast the other operand to a wider type");
+      return std::nullopt;
+    }
+    return strong.dtype;
+  }
+  auto both = Promote(x.dtype, y.dtype);
+  if (!both)
+    Error("no-common-type", range,
+          std::string(Name(x.dtype)) + " and " + std::string(Name(y.dtype)) +
+              " have no common integer type; cast one, as in asc.int64(x)");
+  return both;
+}
+
+Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
+  if (x.IsInvalid() || y.IsInvalid())
+    return Value::Invalid();
+  // Tuples, as shapes: concatenation and repetition.
+  if (x.IsTuple() && y.IsTuple() && op == BinaryOp::Add) {
+    std::vector<Value> items = *x.items;
+    items.insert(items.end(), y.items->begin(), y.items->end());
+    return Value::TupleOf(std::move(items), x.is_list);
+  }
+  if (op == BinaryOp::Mul && (x.IsTuple() || y.IsTuple())) {
+    const Value &tuple = x.IsTuple() ? x : y, &times = x.IsTuple() ? y : x;
+    if (times.IsConstantInt() && times.constant->i <= 4096) {
+      std::vector<Value> items;
+      for (Int i = 0; i < times.constant->i; ++i)
+        items.insert(items.end(), tuple.items->begin(), tuple.items->end());
+      return Value::TupleOf(std::move(items), tuple.is_list);
+    }
+  }
+  if (x.kind == Value::Kind::String && y.kind == Value::Kind::String && op == BinaryOp::Add)
+    return Value::StringOf(x.text + y.text);
+  if (!x.IsNumber() || !y.IsNumber()) {
+    const Value &bad = x.IsNumber() ? y : x;
+    return Error("type-mismatch", range,
+                 "'" + std::string(Spelling(op)) +
+                     "' needs numbers or tensors, and one operand is " + Describe(bad));
+  }
+  // Indices are computed in 64 bits.
+  if (index_mode_) {
+    for (Value *v : {&x, &y})
+      if (v->IsScalar() && IsInteger(v->dtype) && !v->weak && v->dtype != DType::Int64 &&
+          v->dtype != DType::UInt64)
+        *v = Cast(range, *v, DType::Int64);
+  }
+  auto type = CommonType(range, x, y);
+  if (!type)
+    return Value::Invalid();
+  bool weak = x.weak && y.weak;
+  DType t = *type;
+  bool tensors = x.IsTensor() || y.IsTensor();
+  if (t == DType::Bool && !IsBitwise(op) && op != BinaryOp::Min && op != BinaryOp::Max) {
+    if (tensors && (op == BinaryOp::Add || op == BinaryOp::Mul)) {
+      // NumPy: logical or, logical and
+    } else if (tensors && op == BinaryOp::Sub) {
+      return Error("bool-arithmetic", range,
+                   "bool tensors cannot be subtracted; use ^, or cast to an integer type");
+    } else {
+      t = DType::Int32;
+    }
+  }
+  if (IsBitwise(op) && IsFloat(t))
+    return Error("type-mismatch", range,
+                 "'" + std::string(Spelling(op)) + "' needs integers, not " +
+                     std::string(Name(IsFloat(x.dtype) ? x.dtype : y.dtype)));
+  if ((op == BinaryOp::Shl || op == BinaryOp::Shr) && t == DType::Bool)
+    t = DType::Int32;
+  if (op == BinaryOp::TrueDiv && !IsFloat(t))
+    t = DType::Float32;
+  if (op == BinaryOp::Pow && !IsFloat(t) && y.IsConstant() && y.constant->i < 0)
+    t = DType::Float32;
+  if (!CheckDType(range, t))
+    return Value::Invalid();
+  if (x.IsConstant() && y.IsConstant())
+    return FoldBinary(range, op, x, y, t, weak);
+  if (t == DType::Int64 && !tensors) {
+    if (Value v = AffineBinary(op, x, y); !v.IsInvalid())
+      return v;
+  }
+  if ((op == BinaryOp::FloorDiv || op == BinaryOp::Mod) && !IsFloat(t)) {
+    if (y.IsConstant() && y.constant->i == 0)
+      return Error("division-by-zero", range, "integer division or modulo by zero");
+    if (!y.IsConstant() && y.IsScalar() && !(y.range.low && *y.range.low > 0) &&
+        !(y.range.high && *y.range.high < 0)) {
+      mlir::Value divisor = SsaAs(y, t);
+      ScalarOps ops = Ops(range);
+      Check(range, ops.Compare(CompareOp::Ne, divisor, ops.Int(t, 0), t), nullptr, nullptr,
+            "integer division or modulo by zero");
+    }
+  }
+  if ((op == BinaryOp::Shl || op == BinaryOp::Shr) && y.IsConstant() && y.constant->i < 0)
+    return Error("negative-shift", range, "negative shift count");
+  if (op == BinaryOp::Pow && IsFloat(t) && y.IsConstant()) {
+    // Small powers by multiplication, as NumPy's fast paths.
+    double n = y.ConstantAsDouble();
+    if (n == 2 || n == 1 || n == 3 || n == 0.5)
+      return Elementwise(range, {x}, t, t, [n, t](ScalarOps &ops, mlir::ValueRange v) {
+        if (n == 1)
+          return v[0];
+        DType wide = Is16BitFloat(t) ? DType::Float32 : t;
+        mlir::Value w = ops.Cast(v[0], t, wide);
+        mlir::Value r;
+        if (n == 0.5) {
+          r = ops.b.create<mlir::math::SqrtOp>(ops.loc, w);
+        } else {
+          r = ops.Binary(BinaryOp::Mul, w, w, wide);
+          if (n == 3)
+            r = ops.Binary(BinaryOp::Mul, r, w, wide);
+        }
+        return ops.Cast(r, wide, t);
+      });
+  }
+  Value result = Elementwise(range, {x, y}, t, t, [op, t](ScalarOps &ops, mlir::ValueRange v) {
+    return ops.Binary(op, v[0], v[1], t);
+  });
+  if (result.IsScalar() && !IsFloat(t))
+    result.range = BinaryRange(op, x.range, y.range, t);
+  return result;
+}
+
+Value Emitter::FoldBinary(const SourceRange &range, BinaryOp op, const Value &x, const Value &y,
+                          DType t, bool weak) {
+  if (IsFloat(t)) {
+    double a = x.ConstantAsDouble(), b = y.ConstantAsDouble(), r = 0;
+    switch (op) {
+    case BinaryOp::Add:
+      r = a + b;
+      break;
+    case BinaryOp::Sub:
+      r = a - b;
+      break;
+    case BinaryOp::Mul:
+      r = a * b;
+      break;
+    case BinaryOp::TrueDiv:
+    case BinaryOp::FloorDiv:
+    case BinaryOp::Mod:
+      if (b == 0 && weak)
+        return Error("division-by-zero", range, "division by zero");
+      r = op == BinaryOp::TrueDiv ? a / b
+          : op == BinaryOp::Mod   ? FloorMod(a, b)
+                                  : FloorDivide(a, b);
+      break;
+    case BinaryOp::Pow:
+      r = std::pow(a, b);
+      break;
+    case BinaryOp::Min:
+    case BinaryOp::Max:
+      r = std::isnan(a) || std::isnan(b) ? std::nan("")
+          : op == BinaryOp::Min          ? std::min(a, b)
+                                         : std::max(a, b);
+      // Python's min and max give back one of their operands: an int stays one.
+      if (weak && !IsFloat((r == a ? x : y).dtype))
+        return r == a ? x : y;
+      break;
+    default:
+      return Value::Invalid();
+    }
+    return Value::FloatConstant(weak ? r : RoundTo(r, t), weak ? DType::Float32 : t, weak);
+  }
+  Int a = x.constant->i, b = y.constant->i, r = 0;
+  switch (op) {
+  case BinaryOp::Add:
+    r = t == DType::Bool ? (a || b) : a + b;
+    break;
+  case BinaryOp::Sub:
+    r = a - b;
+    break;
+  case BinaryOp::Mul:
+    r = a * b;
+    break;
+  case BinaryOp::FloorDiv:
+  case BinaryOp::Mod: {
+    if (b == 0)
+      return Error("division-by-zero", range, "integer division or modulo by zero");
+    Int q = a / b;
+    if (q * b != a && (a < 0) != (b < 0))
+      --q;
+    r = op == BinaryOp::FloorDiv ? q : a - q * b;
+    break;
+  }
+  case BinaryOp::Pow: {
+    unsigned __int128 acc = 1, base = static_cast<unsigned __int128>(a);
+    bool over = false;
+    for (Int i = 0; i < b && i < 4096; ++i) {
+      acc *= base;
+      Int now = static_cast<Int>(acc);
+      over |= now > (Int{1} << 64) || now < -(Int{1} << 64);
+      if (over && weak)
+        return Error("integer-too-large", range, "the power does not fit into 64 bits");
+    }
+    r = static_cast<Int>(acc);
+    break;
+  }
+  case BinaryOp::Shl:
+    if (b < 0)
+      return Error("negative-shift", range, "negative shift count");
+    if (weak && (b >= 64 || (a << b) >> b != a))
+      return Error("integer-too-large", range, "the shifted value does not fit into 64 bits");
+    r = b >= Bits(t) && !weak ? 0 : a << std::min<Int>(b, 64);
+    break;
+  case BinaryOp::Shr:
+    if (b < 0)
+      return Error("negative-shift", range, "negative shift count");
+    r = a >> std::min<Int>(b, 126);
+    break;
+  case BinaryOp::And:
+    r = a & b;
+    break;
+  case BinaryOp::Or:
+    r = a | b;
+    break;
+  case BinaryOp::Xor:
+    r = a ^ b;
+    break;
+  case BinaryOp::Min:
+    r = std::min(a, b);
+    break;
+  case BinaryOp::Max:
+    r = std::max(a, b);
+    break;
+  case BinaryOp::TrueDiv:
+    return Value::Invalid();
+  }
+  if (!weak)
+    return Value::IntConstant(Wrap(r, t), t, false);
+  if (r > MaxInt(DType::UInt64) || r < MinInt(DType::Int64))
+    return Error("integer-too-large", range,
+                 "the constant " + ToString(r) + " does not fit into 64 bits");
+  return Value::WeakInt(r);
+}
+
+// The affine form of `x op y`, or an invalid value when there is none.
+Value Emitter::AffineBinary(BinaryOp op, const Value &x, const Value &y) {
+  AffineExpr a = AffineOf(x), b = AffineOf(y);
+  auto constant = [](AffineExpr e) {
+    return e ? mlir::dyn_cast<mlir::AffineConstantExpr>(e) : mlir::AffineConstantExpr();
+  };
+  if (a && b) {
+    switch (op) {
+    case BinaryOp::Add:
+      return FromAffine(a + b);
+    case BinaryOp::Sub:
+      return FromAffine(a - b);
+    case BinaryOp::Mul:
+      if (constant(a) || constant(b))
+        return FromAffine(a * b);
+      return Value::Invalid();
+    case BinaryOp::FloorDiv:
+    case BinaryOp::Mod:
+      if (auto c = constant(b); c && c.getValue() > 0)
+        return FromAffine(op == BinaryOp::Mod ? a % b : a.floorDiv(b));
+      return Value::Invalid();
+    case BinaryOp::Min:
+      return FromAffineList({a, b}, ListKind::Min);
+    case BinaryOp::Max:
+      return FromAffineList({a, b}, ListKind::Max);
+    default:
+      return Value::Invalid();
+    }
+  }
+  // min(...) and max(...) take constants and further bounds in.
+  bool list_x = x.affine.size() > 1, list_y = y.affine.size() > 1;
+  if (!(list_x || list_y) || !(list_x || a) || !(list_y || b))
+    return Value::Invalid();
+  if (op == BinaryOp::Min || op == BinaryOp::Max) {
+    ListKind kind = op == BinaryOp::Min ? ListKind::Min : ListKind::Max;
+    if ((list_x && x.list != kind) || (list_y && y.list != kind))
+      return Value::Invalid();
+    std::vector<AffineExpr> all = list_x ? x.affine : std::vector<AffineExpr>{a};
+    for (AffineExpr e : list_y ? y.affine : std::vector<AffineExpr>{b})
+      all.push_back(e);
+    return FromAffineList(all, kind);
+  }
+  if (list_x && list_y)
+    return Value::Invalid();
+  const Value &list = list_x ? x : y;
+  AffineExpr other = list_x ? b : a;
+  std::vector<AffineExpr> out;
+  ListKind kind = list.list;
+  for (AffineExpr e : list.affine) {
+    if (op == BinaryOp::Add) {
+      out.push_back(e + other);
+    } else if (op == BinaryOp::Sub) {
+      out.push_back(list_x ? e - other : other - e);
+    } else if (op == BinaryOp::Mul && constant(other) && constant(other).getValue() > 0) {
+      out.push_back(e * other);
+    } else {
+      return Value::Invalid();
+    }
+  }
+  if (op == BinaryOp::Sub && list_y)
+    kind = kind == ListKind::Min ? ListKind::Max : ListKind::Min;
+  return FromAffineList(out, kind);
+}
+
+Value Emitter::CompareValues(const SourceRange &range, CompareOp op, const Value &x,
+                             const Value &y) {
+  if (x.IsInvalid() || y.IsInvalid())
+    return Value::Invalid();
+  if (x.kind == Value::Kind::DType && y.kind == Value::Kind::DType &&
+      (op == CompareOp::Eq || op == CompareOp::Ne))
+    return Value::BoolConstant((x.dtype == y.dtype) == (op == CompareOp::Eq));
+  if (x.kind == Value::Kind::String && y.kind == Value::Kind::String) {
+    // asc.__version__ and what it is compared with: by their numbers.
+    auto parts = [](const std::string &text) {
+      std::vector<long> numbers;
+      const char *p = text.c_str();
+      while (*p) {
+        char *end = nullptr;
+        numbers.push_back(std::strtol(p, &end, 10));
+        if (end == p)
+          return std::vector<long>{};
+        p = *end == '.' ? end + 1 : end;
+        if (*end && *end != '.')
+          return std::vector<long>{};
+      }
+      return numbers;
+    };
+    auto a = parts(x.text), b = parts(y.text);
+    int order;
+    if (!a.empty() && !b.empty()) {
+      size_t n = std::max(a.size(), b.size());
+      a.resize(n);
+      b.resize(n);
+      order = a < b ? -1 : a > b;
+    } else {
+      order = x.text.compare(y.text);
+    }
+    bool results[] = {order == 0, order != 0, order < 0, order <= 0, order > 0, order >= 0};
+    return Value::BoolConstant(results[static_cast<int>(op)]);
+  }
+  if (x.IsTuple() && y.IsTuple() && (op == CompareOp::Eq || op == CompareOp::Ne)) {
+    Value all = Value::BoolConstant(x.items->size() == y.items->size());
+    for (size_t i = 0; all.constant && all.constant->i && i < x.items->size(); ++i) {
+      Value same = CompareValues(range, CompareOp::Eq, (*x.items)[i], (*y.items)[i]);
+      if (same.IsInvalid())
+        return same;
+      all = Binary(range, BinaryOp::And, all, same);
+    }
+    return op == CompareOp::Eq ? all : LogicalNot(range, all);
+  }
+  if ((x.IsNone() || y.IsNone()) && (op == CompareOp::Eq || op == CompareOp::Ne))
+    return Value::BoolConstant((x.IsNone() && y.IsNone()) == (op == CompareOp::Eq));
+  if (!x.IsNumber() || !y.IsNumber())
+    return Error("type-mismatch", range, "cannot compare " + Describe(x) + " with " + Describe(y));
+  // A literal outside the other's range decides the comparison; NumPy 2 says the same.
+  if (x.weak != y.weak && !x.IsTensor() && !y.IsTensor()) {
+    const Value &weak = x.weak ? x : y, &strong = x.weak ? y : x;
+    if (IsInteger(weak.dtype) && IsInteger(strong.dtype) && weak.constant &&
+        (weak.constant->i < MinInt(strong.dtype) || weak.constant->i > MaxInt(strong.dtype)) &&
+        Bits(strong.dtype) < 64) {
+      Value wide = Cast(range, strong, DType::Int64);
+      return x.weak ? CompareValues(range, op, x, wide) : CompareValues(range, op, wide, y);
+    }
+  }
+  auto type = CommonType(range, x, y);
+  if (!type)
+    return Value::Invalid();
+  DType t = *type;
+  if (x.IsConstant() && y.IsConstant()) {
+    bool less, equal, unordered = false;
+    if (IsFloat(t)) {
+      double a = x.ConstantAsDouble(), b = y.ConstantAsDouble();
+      less = a < b;
+      equal = a == b;
+      unordered = std::isnan(a) || std::isnan(b);
+    } else {
+      less = x.constant->i < y.constant->i;
+      equal = x.constant->i == y.constant->i;
+    }
+    bool results[] = {equal, !equal, less, less || equal, !less && !equal, !less};
+    bool r = results[static_cast<int>(op)];
+    if (unordered)
+      r = op == CompareOp::Ne;
+    return Value::BoolConstant(r);
+  }
+  if (x.IsScalar() && y.IsScalar() && t == DType::Int64) {
+    AffineExpr a = AffineOf(x), b = AffineOf(y);
+    if (a && b) {
+      Value v = Value::OfKind(Value::Kind::Scalar);
+      v.dtype = DType::Bool;
+      auto decide = [&](bool b) { return Value::BoolConstant(b); };
+      AffineExpr ge; // the comparison as ge >= 0
+      switch (op) {
+      case CompareOp::Lt:
+        ge = b - a - 1;
+        break;
+      case CompareOp::Le:
+        ge = b - a;
+        break;
+      case CompareOp::Gt:
+        ge = a - b - 1;
+        break;
+      case CompareOp::Ge:
+        ge = a - b;
+        break;
+      case CompareOp::Eq:
+      case CompareOp::Ne: {
+        AffineExpr d = mlir::simplifyAffineExpr(a - b, dims_.size(), 0);
+        if (auto c = mlir::dyn_cast<mlir::AffineConstantExpr>(d))
+          return decide((c.getValue() == 0) == (op == CompareOp::Eq));
+        if (op == CompareOp::Eq) {
+          v.conditions = {{d, true}};
+          return v;
+        }
+        // x != y is no conjunction, except at a bound: i != 0 with i >= 0 is i > 0.
+        if (Prove(d))
+          v.conditions = {{d - 1, false}};
+        else if (Prove(-d))
+          v.conditions = {{-d - 1, false}};
+        else
+          break;
+        return v;
+      }
+      }
+      if (ge) {
+        ge = mlir::simplifyAffineExpr(ge, dims_.size(), 0);
+        Interval r = RangeOf(ge);
+        if (r.low && *r.low >= 0)
+          return decide(true);
+        if (r.high && *r.high < 0)
+          return decide(false);
+        v.conditions = {{ge, false}};
+        return v;
+      }
+    }
+  }
+  return Elementwise(range, {x, y}, t, DType::Bool, [op, t](ScalarOps &ops, mlir::ValueRange v) {
+    return ops.Compare(op, v[0], v[1], t);
+  });
+}
+
+Value Emitter::Unary(const SourceRange &range, syntax::UnaryOperator op, const Value &x) {
+  if (op == syntax::UnaryOperator::Not)
+    return LogicalNot(range, x);
+  if (!x.IsNumber())
+    return Error("type-mismatch", range,
+                 "the operand must be a number or tensor, and is " + Describe(x));
+  DType t = x.dtype;
+  if (t == DType::Bool && op != syntax::UnaryOperator::Invert) {
+    if (x.IsTensor() && op == syntax::UnaryOperator::USub)
+      return Error("bool-arithmetic", range, "bool tensors cannot be negated; use ~");
+    t = x.IsTensor() ? t : DType::Int32;
+  }
+  switch (op) {
+  case syntax::UnaryOperator::UAdd:
+    return t == x.dtype ? x : Cast(range, x, t);
+  case syntax::UnaryOperator::USub:
+    if (x.IsConstant()) {
+      if (IsFloat(t))
+        return Value::FloatConstant(-x.constant->f, t, x.weak);
+      return x.weak ? Value::WeakInt(-x.constant->i)
+                    : Value::IntConstant(Wrap(-x.constant->i, t), t, false);
+    }
+    if (t == DType::Int64 && !x.affine.empty())
+      return AffineBinary(BinaryOp::Sub, Value::IntConstant(0, DType::Int64, false), x);
+    return Elementwise(range, {x}, t, t,
+                       [t](ScalarOps &ops, mlir::ValueRange v) { return ops.Negate(v[0], t); });
+  case syntax::UnaryOperator::Invert:
+    if (IsFloat(t))
+      return Error("type-mismatch", range,
+                   "'~' needs integers or bools, not " + std::string(Name(t)));
+    if (x.IsConstant())
+      return t == DType::Bool ? Value::BoolConstant(!x.constant->i)
+             : x.weak         ? Value::WeakInt(~x.constant->i)
+                              : Value::IntConstant(Wrap(~x.constant->i, t), t, false);
+    return Elementwise(range, {x}, t, t,
+                       [t](ScalarOps &ops, mlir::ValueRange v) { return ops.Invert(v[0], t); });
+  case syntax::UnaryOperator::Not:
+    break;
+  }
+  return Value::Invalid();
+}
+
+Value Emitter::Truth(const SourceRange &range, const Value &x) {
+  if (x.IsInvalid())
+    return x;
+  if (x.IsNone())
+    return Value::BoolConstant(false);
+  if (x.IsTuple())
+    return Value::BoolConstant(!x.items->empty());
+  if (x.kind == Value::Kind::String)
+    return Value::BoolConstant(!x.text.empty());
+  if (x.IsTensor())
+    return Error("ambiguous-truth", range,
+                 "the truth of a tensor is ambiguous; use asc.any, asc.all or asc.where");
+  if (!x.IsScalar())
+    return Error("type-mismatch", range, "a condition must be a number, not " + Describe(x));
+  if (x.IsConstant())
+    return Value::BoolConstant(IsFloat(x.dtype) ? x.constant->f != 0 : x.constant->i != 0);
+  if (x.dtype == DType::Bool)
+    return x;
+  return CompareValues(range, CompareOp::Ne, x,
+                       IsFloat(x.dtype) ? Value::FloatConstant(0, x.dtype, false)
+                                        : Value::IntConstant(0, x.dtype, false));
+}
+
+Value Emitter::LogicalNot(const SourceRange &range, const Value &x) {
+  Value t = Truth(range, x);
+  if (t.IsInvalid())
+    return t;
+  if (t.IsConstant())
+    return Value::BoolConstant(!t.constant->i);
+  if (t.conditions.size() == 1 && !t.conditions[0].is_equality) {
+    Value v = Value::OfKind(Value::Kind::Scalar);
+    v.dtype = DType::Bool;
+    v.conditions = {{-t.conditions[0].expr - 1, false}};
+    return v;
+  }
+  return Value::Scalar(DType::Bool, Ops(range).Not(Ssa(t)));
+}
+
+Value Emitter::Select(const SourceRange &range, const Value &condition, const Value &x,
+                      const Value &y) {
+  auto type = CommonType(range, x, y);
+  if (!type)
+    return Value::Invalid();
+  if (condition.IsConstant())
+    return Cast(range, condition.constant->i ? x : y, *type);
+  if (*type == DType::Int64 && condition.IsScalar() && x.IsScalar() && y.IsScalar()) {
+    // Keep index arithmetic on index values.
+    mlir::Location loc = Loc(range);
+    Index a = ToIndex(x), b = ToIndex(y);
+    Value v = Value::Scalar(DType::Int64,
+                            Ops(range).Select(Ssa(condition), IndexSsa(a, loc), IndexSsa(b, loc)));
+    if (a.range.low && b.range.low)
+      v.range.low = std::min(*a.range.low, *b.range.low);
+    if (a.range.high && b.range.high)
+      v.range.high = std::max(*a.range.high, *b.range.high);
+    return v;
+  }
+  return ElementwiseTyped(
+      range, {condition, x, y}, {DType::Bool, *type, *type}, *type,
+      [](ScalarOps &ops, mlir::ValueRange v) { return ops.Select(v[0], v[1], v[2]); });
+}
+
+Value Emitter::Cast(const SourceRange &range, const Value &x, DType t) {
+  if (x.IsInvalid() || !CheckDType(range, t))
+    return Value::Invalid();
+  if (x.IsScalar()) {
+    Value v = x;
+    v.weak = false;
+    if (x.dtype == t)
+      return v;
+    v.dtype = t;
+    if (x.constant) {
+      if (IsFloat(t))
+        return Value::FloatConstant(RoundTo(x.ConstantAsDouble(), t), t, false);
+      if (IsFloat(x.dtype)) {
+        double f = x.constant->f;
+        if (t == DType::Bool)
+          return Value::BoolConstant(f != 0);
+        if (!std::isfinite(f) || std::fabs(f) >= 1e37)
+          return Error("cast-overflow", range,
+                       "the constant does not fit into " + std::string(Name(t)));
+        return Value::IntConstant(Wrap(static_cast<Int>(f), t), t, false);
+      }
+      return Value::IntConstant(Wrap(x.constant->i, t), t, false);
+    }
+    // A narrower integer keeps its affine form and range when it becomes an int64.
+    if (t == DType::Int64 && IsInteger(x.dtype) && x.dtype != DType::UInt64) {
+      if (!x.affine.empty())
+        return v;
+      Value wide = Value::Scalar(t, Ops(range).Cast(Ssa(x), x.dtype, t));
+      wide.range = x.range;
+      return wide;
+    }
+    return Value::Scalar(t, Ops(range).Cast(Ssa(x), x.dtype, t));
+  }
+  if (!x.IsTensor())
+    return Error("type-mismatch", range,
+                 "cannot cast " + Describe(x) + " to " + std::string(Name(t)));
+  DType from = x.dtype;
+  return ElementwiseTyped(range, {x}, {from}, t, [from, t](ScalarOps &ops, mlir::ValueRange v) {
+    return ops.Cast(v[0], from, t);
+  });
+}
+
+std::optional<Value> Emitter::CastForStore(const SourceRange &range, const Value &x, DType t,
+                                           std::string_view into) {
+  if (x.IsInvalid())
+    return std::nullopt;
+  if (!x.IsNumber()) {
+    Error("type-mismatch", range,
+          "cannot store " + Describe(x) + " into " + std::string(into) + " of " +
+              std::string(Name(t)));
+    return std::nullopt;
+  }
+  if (IsFloat(x.dtype) && !IsFloat(t)) {
+    Error("float-to-int", range,
+          "storing " + Describe(x) + " into " + std::string(into) + " of " + std::string(Name(t)) +
+              " would drop its fraction; cast it: asc." + std::string(Name(t)) + "(...)");
+    return std::nullopt;
+  }
+  if (x.weak && x.IsConstantInt() && !IsFloat(t) && t != DType::Bool &&
+      (x.constant->i < MinInt(t) || x.constant->i > MaxInt(t))) {
+    Error("literal-overflow", range,
+          "the literal " + ToString(x.constant->i) + " does not fit into " + std::string(Name(t)));
+    return std::nullopt;
+  }
+  if (x.IsTensor())
+    return x; // converted as it is copied
+  Value v = Cast(range, x, t);
+  return v.IsInvalid() ? std::nullopt : std::optional<Value>(v);
+}
+
+mlir::Value Emitter::Ssa(const Value &v) {
+  mlir::Location loc = Here();
+  if (v.constant)
+    return ScalarOps(b_, loc).Constant(v.dtype, *v.constant);
+  if (v.ssa && !v.ssa.getType().isIndex())
+    return v.ssa;
+  if (!v.conditions.empty())
+    return MaterializeConditions(v.conditions, loc);
+  if (v.ssa)
+    return b_.create<arith::IndexCastOp>(loc, ValueType(&context_, v.dtype), v.ssa);
+  Index index = ToIndex(v);
+  return b_.create<arith::IndexCastOp>(loc, ValueType(&context_, v.dtype), IndexSsa(index, loc));
+}
+
+mlir::Value Emitter::SsaAs(const Value &v, DType t) {
+  if (v.constant) {
+    Value c = v;
+    if (IsFloat(t))
+      return ScalarOps(b_, Here()).Constant(t, {.f = v.ConstantAsDouble()});
+    if (!IsFloat(v.dtype))
+      return ScalarOps(b_, Here()).Constant(t, {.i = Wrap(v.constant->i, t)});
+  }
+  return ScalarOps(b_, Here()).Cast(Ssa(v), v.dtype, t);
+}
+
+} // namespace pyasc::sema

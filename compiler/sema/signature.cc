@@ -1,0 +1,726 @@
+// The kernel's boundary: decorators, parameters, results, and the function around the body.
+#include "compiler/sema/control.h"
+#include "compiler/sema/emitter.h"
+
+#include "compiler/ir/asc_dialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace pyasc::sema {
+
+using namespace syntax;
+namespace affine = mlir::affine;
+namespace arith = mlir::arith;
+namespace memref = mlir::memref;
+
+namespace {
+
+// "asc.float32" and "float32" alike: the last name of an annotation.
+std::string_view LastName(const Expr *e) {
+  if (auto *a = llvm::dyn_cast_or_null<syntax::Attribute>(e))
+    return a->attr;
+  if (auto *n = llvm::dyn_cast_or_null<syntax::Name>(e))
+    return n->id;
+  return "";
+}
+
+bool IsTensorName(std::string_view name) {
+  return name == "tensor" || name == "Tensor" || name == "ndarray" || name == "array";
+}
+
+// Parameters in order, with their defaults.
+std::vector<std::pair<const Arg *, const Expr *>> ParametersOf(const Arguments &a) {
+  std::vector<std::pair<const Arg *, const Expr *>> out;
+  for (const Arg *p : a.posonlyargs)
+    out.emplace_back(p, nullptr);
+  for (const Arg *p : a.args)
+    out.emplace_back(p, nullptr);
+  for (size_t i = 0; i < a.defaults.size(); ++i)
+    out[out.size() - a.defaults.size() + i].second = a.defaults[i];
+  for (size_t i = 0; i < a.kwonlyargs.size(); ++i)
+    out.emplace_back(a.kwonlyargs[i], a.kw_defaults[i]);
+  return out;
+}
+
+Exprs DimsOf(const Expr *slice) {
+  if (auto *t = llvm::dyn_cast<syntax::Tuple>(slice))
+    return t->elts;
+  return {};
+}
+
+} // namespace
+
+bool Emitter::ReadDecorators(const FunctionDef &kernel) {
+  bool ok = true;
+  for (const Expr *d : kernel.decorator_list) {
+    auto *call = llvm::dyn_cast<Call>(d);
+    if (!IsKernelDecorator(d)) {
+      Error("unknown-decorator", d->range,
+            "a kernel has the decorator @asc.kernel alone; host decorators are not run");
+      ok = false;
+      continue;
+    }
+    if (!call)
+      continue;
+    for (const Expr *x : call->args) {
+      Error("unknown-option", x->range, "@asc.kernel takes options by name: precision, debug");
+      ok = false;
+    }
+    for (const Keyword *k : call->keywords) {
+      Value v = FoldModuleExpr(kernel.range.file, k->value);
+      if (k->arg == "precision" && v.kind == Value::Kind::String) {
+        if (v.text != "mixed" && v.text != "auto" && !v.text.empty()) {
+          Error("unknown-option", k->range,
+                "unknown precision '" + v.text + "'; it is 'mixed' or 'auto'");
+          ok = false;
+        }
+        if (request_.options().precision().empty())
+          mixed_ = v.text == "mixed";
+      } else if (k->arg == "debug" && v.IsConstantInt()) {
+        debug_ = debug_ || v.constant->i;
+      } else if (k->arg == "precision" || k->arg == "debug") {
+        Error("unknown-option", k->range,
+              "the option '" + std::string(k->arg) + "' needs a constant");
+        ok = false;
+      } else {
+        Error("unknown-option", k->range,
+              "@asc.kernel has no option '" + std::string(k->arg) +
+                  "'; it has precision and debug");
+        ok = false;
+      }
+    }
+  }
+  return ok;
+}
+
+std::optional<Emitter::LinearDim> Emitter::EvalDim(const Expr *e) {
+  if (auto *n = llvm::dyn_cast<syntax::Name>(e)) {
+    const ModuleName *global = scope_.Find(kernel_->range.file, n->id);
+    if (global && global->value.IsConstantInt())
+      return LinearDim{static_cast<int64_t>(global->value.constant->i), "", 0};
+    if (auto it = symbols_.find(n->id); it != symbols_.end())
+      return LinearDim{it->second.first, "", 0};
+    return LinearDim{0, n->id, 1};
+  }
+  if (auto *c = llvm::dyn_cast<syntax::Constant>(e); c && c->IsInt() && c->int_fits)
+    return LinearDim{static_cast<int64_t>(c->int_value), "", 0};
+  if (auto *u = llvm::dyn_cast<UnaryOp>(e); u && u->op == UnaryOperator::USub) {
+    auto x = EvalDim(u->operand);
+    if (!x)
+      return std::nullopt;
+    return LinearDim{-x->constant, x->unknown, -x->factor};
+  }
+  auto *b = llvm::dyn_cast<BinOp>(e);
+  if (!b) {
+    Value v = FoldModuleExpr(kernel_->range.file, e);
+    if (v.IsConstantInt())
+      return LinearDim{static_cast<int64_t>(v.constant->i), "", 0};
+    return std::nullopt;
+  }
+  auto x = EvalDim(b->left), y = EvalDim(b->right);
+  if (!x || !y)
+    return std::nullopt;
+  bool both = !x->unknown.empty() && !y->unknown.empty();
+  std::string_view unknown = x->unknown.empty() ? y->unknown : x->unknown;
+  auto floor_div = [](int64_t a, int64_t b) {
+    int64_t q = a / b;
+    return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
+  };
+  switch (b->op) {
+  case Operator::Add:
+  case Operator::Sub: {
+    if (both && x->unknown != y->unknown)
+      return LinearDim{0, unknown, 0}; // two unknowns: not yet
+    int64_t sign = b->op == Operator::Add ? 1 : -1;
+    return LinearDim{x->constant + sign * y->constant, unknown, x->factor + sign * y->factor};
+  }
+  case Operator::Mult:
+    if (both)
+      return LinearDim{0, unknown, 0};
+    if (y->unknown.empty())
+      return LinearDim{x->constant * y->constant, unknown, x->factor * y->constant};
+    return LinearDim{x->constant * y->constant, unknown, y->factor * x->constant};
+  case Operator::FloorDiv:
+  case Operator::Mod:
+    if (!unknown.empty())
+      return LinearDim{0, unknown, 0};
+    if (y->constant == 0)
+      return std::nullopt;
+    if (b->op == Operator::FloorDiv)
+      return LinearDim{floor_div(x->constant, y->constant), "", 0};
+    return LinearDim{x->constant - y->constant * floor_div(x->constant, y->constant), "", 0};
+  default:
+    return std::nullopt;
+  }
+}
+
+// Binds the symbolic dims of all parameters, and checks every annotated shape.
+bool Emitter::BindShapes(const std::vector<Parameter> &parameters) {
+  struct Pending {
+    const Parameter *parameter;
+    const Expr *expr;
+    size_t axis;
+  };
+  std::vector<Pending> pending;
+  bool ok = true;
+  for (const Parameter &p : parameters) {
+    auto *sub = llvm::dyn_cast_or_null<syntax::Subscript>(p.arg->annotation);
+    if (!sub || !p.value.IsTensor() || LastName(sub->value) == "constexpr")
+      continue;
+    std::vector<const Expr *> dims;
+    if (auto *t = llvm::dyn_cast<syntax::Tuple>(sub->slice))
+      dims.assign(t->elts.begin(), t->elts.end());
+    else
+      dims = {sub->slice};
+    if (dims.size() == 1 && llvm::isa<syntax::Constant>(dims[0]) &&
+        llvm::cast<syntax::Constant>(dims[0])->constant_kind == ConstantKind::Ellipsis)
+      continue;
+    if (dims.size() != p.shape.size()) {
+      Error("rank-mismatch", p.arg->annotation->range,
+            "parameter '" + std::string(p.arg->arg) + "' has " + std::to_string(dims.size()) +
+                (dims.size() == 1 ? " axis" : " axes") + ", and the argument has " +
+                std::to_string(p.shape.size()) + ": shape " + ShapeText(p.shape));
+      ok = false;
+      continue;
+    }
+    for (size_t i = 0; i < dims.size(); ++i)
+      if (!llvm::isa<syntax::Slice>(dims[i]))
+        pending.push_back({&p, dims[i], i});
+  }
+  auto mismatch = [&](const Pending &d, int64_t expected) {
+    std::string text = "parameter '" + std::string(d.parameter->arg->arg) + "' has size " +
+                       std::to_string(d.parameter->shape[d.axis]) + " on axis " +
+                       std::to_string(d.axis) + ", expected " + std::to_string(expected);
+    Names reads;
+    CollectReads(d.expr, reads);
+    for (std::string_view n : reads) {
+      auto it = symbols_.find(n);
+      if (it == symbols_.end())
+        continue;
+      text += ", since " + std::string(n) + " is " + std::to_string(it->second.first) +
+              " in parameter '" + it->second.second + "'";
+      for (const Parameter &p : parameters)
+        if (p.arg->arg == it->second.second && &p != d.parameter) {
+          ErrorWithNote("dim-mismatch", d.expr->range, text, p.arg->range,
+                        "'" + it->second.second + "' is declared here");
+          return;
+        }
+    }
+    Error("dim-mismatch", d.expr->range, text);
+  };
+  // Plain names first, in order, then what is computed from them.
+  for (bool plain : {true, false}) {
+    for (bool progress = true; progress && !pending.empty();) {
+      progress = false;
+      std::vector<Pending> later;
+      for (const Pending &d : pending) {
+        if (plain && !llvm::isa<syntax::Name>(d.expr)) {
+          later.push_back(d);
+          continue;
+        }
+        int64_t actual = d.parameter->shape[d.axis];
+        auto linear = EvalDim(d.expr);
+        if (!linear) {
+          Error("bad-annotation", d.expr->range,
+                "an axis of a shape is a number, a name, or arithmetic on them");
+          ok = false;
+        } else if (linear->unknown.empty()) {
+          if (linear->constant != actual) {
+            mismatch(d, linear->constant);
+            ok = false;
+          }
+        } else if (linear->factor != 0) {
+          int64_t rest = actual - linear->constant;
+          if (rest % linear->factor != 0 || rest / linear->factor < 0) {
+            Error("dim-mismatch", d.expr->range,
+                  "parameter '" + std::string(d.parameter->arg->arg) + "' has size " +
+                      std::to_string(actual) + " on axis " + std::to_string(d.axis) +
+                      ", which no size " + std::string(linear->unknown) + " gives");
+            ok = false;
+          } else {
+            symbols_[std::string(linear->unknown)] = {rest / linear->factor,
+                                                      std::string(d.parameter->arg->arg)};
+          }
+        } else {
+          later.push_back(d);
+          continue;
+        }
+        progress = true;
+      }
+      pending = later;
+    }
+  }
+  for (const Pending &d : pending) {
+    Error("bad-annotation", d.expr->range,
+          "the sizes in this axis cannot be told from the arguments' shapes; name one of them in "
+          "another parameter");
+    ok = false;
+  }
+  return ok;
+}
+
+bool Emitter::BindParameters(const FunctionDef &kernel, std::vector<Parameter> &out) {
+  const Arguments &a = *kernel.args;
+  if (a.vararg || a.kwarg) {
+    Error("unsupported-star", (a.vararg ? a.vararg : a.kwarg)->range,
+          "a kernel has no * or ** parameters; name each argument");
+    return false;
+  }
+  std::map<std::string, const v1::Argument *, std::less<>> given;
+  for (const v1::Argument &x : request_.arguments())
+    given[x.name()] = &x;
+  bool ok = true;
+  for (const auto &[arg, default_value] : ParametersOf(a)) {
+    Parameter &p = out.emplace_back();
+    p.arg = arg;
+    p.default_value = default_value;
+    auto it = given.find(arg->arg);
+    ok &= BindParameter(p, it == given.end() ? nullptr : it->second);
+    if (it != given.end())
+      given.erase(it);
+  }
+  for (const auto &[name, argument] : given) {
+    std::vector<std::string_view> names;
+    for (const Parameter &p : out)
+      names.push_back(p.arg->arg);
+    std::string close = ClosestName(name, names);
+    std::string all;
+    for (std::string_view n : names)
+      all += (all.empty() ? "" : ", ") + std::string(n);
+    Error("unknown-argument", kernel.name_range,
+          "kernel '" + std::string(kernel.name) + "' has no parameter '" + name + "'" +
+              (!close.empty()  ? "; did you mean '" + close + "'?"
+               : names.empty() ? "; it has none"
+                               : "; it has " + all));
+    ok = false;
+  }
+  return ok && BindShapes(out);
+}
+
+bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
+  std::string name(p.arg->arg);
+  SourceRange range = p.arg->range;
+  const Expr *annotation = p.arg->annotation;
+  const Expr *base = annotation;
+  bool has_dims = false;
+  if (auto *sub = llvm::dyn_cast_or_null<syntax::Subscript>(annotation)) {
+    base = sub->value;
+    has_dims = true;
+  }
+  std::string_view type_name = LastName(base);
+  bool is_constexpr = type_name == "constexpr";
+  bool any_tensor = IsTensorName(type_name);
+  std::optional<DType> dtype;
+  bool plain = llvm::isa_and_nonnull<syntax::Name>(base);
+  bool python_scalar = plain && (type_name == "int" || type_name == "float" || type_name == "bool");
+  if (python_scalar)
+    dtype = type_name == "int" ? DType::Int64 : type_name == "float" ? DType::Float32 : DType::Bool;
+  else if (annotation && !is_constexpr && !any_tensor)
+    dtype = DTypeFromName(type_name);
+  auto fail = [&](std::string_view code, const std::string &message) {
+    ErrorWithNote(code, annotation ? annotation->range : range, message, kernel_->name_range,
+                  "in kernel '" + std::string(kernel_->name) + "'");
+    return false;
+  };
+  if (annotation && !dtype && !is_constexpr && !any_tensor)
+    return fail("bad-annotation",
+                "parameter '" + name +
+                    "' has an annotation that is no type; use asc.float32, asc.float32[N, M], "
+                    "asc.tensor, asc.constexpr, int, float or bool");
+  if (python_scalar && has_dims)
+    return fail("bad-annotation", "a Python type has no shape; write asc." +
+                                      std::string(sema::Name(*dtype)) + "[...]");
+  if (dtype && !CheckDType(annotation->range, *dtype))
+    return false;
+  if (!given) {
+    if (!p.default_value)
+      return fail("missing-argument", "no argument was given for parameter '" + name + "'");
+    Value v = FoldModuleExpr(kernel_->range.file, p.default_value);
+    if (v.IsInvalid())
+      return fail("bad-default", "the default value of '" + name + "' is no constant");
+    if (dtype && !has_dims && v.IsConstant()) {
+      auto cast = CastForStore(p.default_value->range, v, *dtype, "the parameter");
+      if (!cast)
+        return false;
+      v = *cast;
+    }
+    p.value = v;
+    return true;
+  }
+  if (given->has_constexpr_value()) {
+    const v1::ScalarValue &s = given->constexpr_value();
+    Value v = s.has_bool_value()  ? Value::BoolConstant(s.bool_value())
+              : s.has_int_value() ? Value::WeakInt(s.int_value())
+                                  : Value::WeakFloat(s.float_value());
+    if (dtype && !has_dims) {
+      if (IsFloat(*dtype) != IsFloat(v.dtype) ||
+          (*dtype == DType::Bool) != (v.dtype == DType::Bool))
+        return fail("type-mismatch", "parameter '" + name + "' is " +
+                                         std::string(sema::Name(*dtype)) +
+                                         ", and the argument is " + Describe(v));
+      v = Cast(range, v, *dtype);
+    } else if (has_dims && !is_constexpr) {
+      return fail("type-mismatch",
+                  "parameter '" + name + "' is a tensor, and the argument is " + Describe(v));
+    }
+    p.value = v;
+    return true;
+  }
+  if (is_constexpr)
+    return fail("not-static", "parameter '" + name +
+                                  "' is asc.constexpr: its value must be given at compile time");
+  if (given->has_scalar()) {
+    auto t = DTypeFromProto(given->scalar());
+    if (!t)
+      return fail("type-mismatch", "the argument for '" + name + "' has an unknown type");
+    if (has_dims || any_tensor)
+      return fail("type-mismatch", "parameter '" + name + "' is a tensor, and the argument is a " +
+                                       std::string(sema::Name(*t)) + " scalar");
+    DType want = dtype.value_or(*t);
+    // A Python number takes its width from the parameter, never its kind.
+    bool same_kind = IsFloat(want) == IsFloat(*t) && (want == DType::Bool) == (*t == DType::Bool);
+    if (!same_kind) {
+      std::string hint =
+          IsFloat(want) && IsInteger(*t) ? "; write the number with a point: 2.0" : "";
+      return fail("type-mismatch", "parameter '" + name + "' is " + std::string(sema::Name(want)) +
+                                       ", and the argument is " + std::string(sema::Name(*t)) +
+                                       hint);
+    }
+    if (!CheckDType(range, want))
+      return false;
+    p.dtype = want;
+    p.type = MemoryType(&context_, want);
+    p.value = Value::Scalar(want, nullptr);
+    return true;
+  }
+  if (!given->has_tensor())
+    return fail("missing-argument", "no type was given for parameter '" + name + "'");
+  auto t = DTypeFromProto(given->tensor().dtype());
+  if (!t)
+    return fail("type-mismatch", "the argument for '" + name + "' has an unknown element type");
+  if (python_scalar)
+    return fail("type-mismatch", "parameter '" + name + "' is a " + std::string(type_name) +
+                                     ", and the argument is an array; annotate it asc." +
+                                     std::string(sema::Name(*t)) + "[...] or asc.tensor");
+  if (dtype && *dtype != *t)
+    return fail("type-mismatch", "parameter '" + name + "' is " + std::string(sema::Name(*dtype)) +
+                                     ", and the argument is " + std::string(sema::Name(*t)) +
+                                     "; convert the array, or change the annotation");
+  if (!CheckDType(range, *t))
+    return false;
+  for (int64_t d : given->tensor().shape()) {
+    if (d < 0)
+      return fail("type-mismatch", "the argument for '" + name + "' has a negative axis");
+    p.shape.push_back(d);
+  }
+  p.dtype = *t;
+  p.type = mlir::MemRefType::get(p.shape, MemoryType(&context_, *t));
+  p.elementwise = dtype && !has_dims;
+  p.value = Value::OfKind(Value::Kind::Tensor);
+  p.value.dtype = *t;
+  return true;
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> Emitter::EmitKernel(const FunctionDef &kernel) {
+  kernel_ = &kernel;
+  current_file_ = kernel.range.file;
+  here_ = kernel.range;
+  if (!ReadDecorators(kernel))
+    return nullptr;
+  checks_ = debug_ || request_.target() != v1::TARGET_ASCEND;
+  std::vector<Parameter> parameters;
+  if (!BindParameters(kernel, parameters))
+    return nullptr;
+  mlir::Location loc = Loc(kernel.range);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc);
+  llvm::SmallVector<mlir::Type> types;
+  for (const Parameter &p : parameters)
+    if (p.type)
+      types.push_back(p.type);
+  b_.setInsertionPointToEnd(module->getBody());
+  function_ =
+      b_.create<mlir::func::FuncOp>(loc, std::string(kernel.name), b_.getFunctionType(types, {}));
+  function_->setAttr(ir::AscDialect::kKernel, b_.getUnitAttr());
+  mlir::Block *entry = function_.addEntryBlock();
+  b_.setInsertionPointToEnd(entry);
+
+  auto [flow, fresh] = flows_.try_emplace(&kernel);
+  if (fresh)
+    flow->second = AnalyzeFlow(kernel);
+  auto frame_owner = std::make_unique<Frame>();
+  Frame &f = *frame_owner;
+  f.function = &kernel;
+  f.flow = &flow->second;
+  f.file = kernel.range.file;
+  frames_.push_back(std::move(frame_owner));
+
+  unsigned position = 0;
+  bool elementwise = false, arrays = false;
+  for (Parameter &p : parameters) {
+    if (p.type) {
+      mlir::BlockArgument argument = entry->getArgument(position);
+      function_.setArgAttr(position, ir::AscDialect::kName,
+                           b_.getStringAttr(std::string(p.arg->arg)));
+      function_.setArgAttr(position, ir::AscDialect::kDType,
+                           b_.getStringAttr(std::string(sema::Name(p.dtype))));
+      ++position;
+      if (p.value.IsTensor()) {
+        p.value = WholeTensor(p.dtype, argument);
+      } else if (p.dtype == DType::Bool) {
+        p.value = Value::Scalar(DType::Bool, Ops(p.arg->range).FromMemory(argument, DType::Bool));
+      } else {
+        p.value = Value::Scalar(p.dtype, argument);
+        if (IsInteger(p.dtype) && p.dtype != DType::UInt64) {
+          // Integer parameters are symbols of index expressions.
+          ScalarOps ops = Ops(p.arg->range);
+          mlir::Value wide = ops.Cast(argument, p.dtype, DType::Int64);
+          mlir::Value index = b_.create<arith::IndexCastOp>(ops.loc, b_.getIndexType(), wide);
+          p.value.range = {MinInt(p.dtype), MaxInt(p.dtype)};
+          p.value.affine = {NewDim(index, p.dtype == DType::Int64 ? Interval{} : p.value.range)};
+        }
+      }
+      elementwise |= p.elementwise;
+      arrays |= p.value.IsTensor() && !p.elementwise;
+    }
+    f.env[p.arg->arg].value = p.value;
+  }
+  if (elementwise && arrays) {
+    // Arrays beside it mean that the kernel is not a function of single elements.
+    for (const Parameter &p : parameters)
+      if (p.elementwise)
+        Error("type-mismatch", p.arg->annotation->range,
+              "parameter '" + std::string(p.arg->arg) +
+                  "' is a scalar, and the argument is an array of shape " + ShapeText(p.shape) +
+                  "; annotate it asc." + std::string(sema::Name(p.dtype)) +
+                  "[...]: only a kernel whose arguments are all annotated as scalars is applied "
+                  "to each element");
+    frames_.clear();
+    return nullptr;
+  }
+  if (elementwise)
+    EmitElementwise(parameters);
+  else
+    EmitResults(EmitKernelBody(), kernel.range, nullptr, {});
+  frames_.clear();
+  if (diags_.HasErrors())
+    return nullptr;
+  FinishFunction();
+  return module;
+}
+
+Value Emitter::EmitKernelBody() {
+  Frame &f = frame();
+  if (!f.flow->returns_only_at_end) {
+    f.result_cell = NewCell("<return>", false);
+    f.returned = NewFlag(kernel_->range);
+  }
+  f.region_depth = region_depth_;
+  EmitBody(StmtList(kernel_->body.begin(), kernel_->body.end()));
+  if (f.flow->returns_only_at_end)
+    return f.result.value_or(Value::NoneValue());
+  if (f.result_cell->kind == Cell::Kind::Unset)
+    return Value::NoneValue();
+  bool none = f.result_cell->kind == Cell::Kind::Fixed && f.result_cell->fixed.IsNone();
+  if (!none && !AlwaysReturns(kernel_->body))
+    return Error("missing-return", kernel_->name_range,
+                 "kernel '" + std::string(kernel_->name) +
+                     "' returns a value on some paths only; add a return at its end");
+  return LoadCell(*f.result_cell, kernel_->range);
+}
+
+void Emitter::EmitElementwise(std::vector<Parameter> &parameters) {
+  std::vector<Value> operands;
+  for (const Parameter &p : parameters)
+    if (p.elementwise)
+      operands.push_back(p.value);
+  auto shape = Broadcast(kernel_->name_range, operands);
+  if (!shape)
+    return;
+  LoopNest(
+      kernel_->range, *shape,
+      [&](const std::vector<Value> &at) {
+        for (const Parameter &p : parameters) {
+          if (!p.elementwise)
+            continue;
+          std::vector<Value> key;
+          size_t lead = shape->size() - p.shape.size();
+          for (size_t i = 0; i < p.shape.size(); ++i)
+            key.push_back(p.shape[i] == 1 ? Value::WeakInt(0) : at[lead + i]);
+          frame().env[p.arg->arg].value = Subscript(p.arg->range, p.value, Value::TupleOf(key));
+        }
+        Value result = EmitKernelBody();
+        EmitResults(result, kernel_->range, &*shape, at);
+      },
+      /*parallel=*/true);
+}
+
+void Emitter::EmitResults(const Value &result, const SourceRange &range,
+                          const std::vector<int64_t> *shape, const std::vector<Value> &at) {
+  if (result.IsInvalid() || result.IsNone())
+    return;
+  const Expr *annotation = kernel_->returns;
+  if (result.IsTuple()) {
+    std::vector<const Expr *> each(result.items->size(), nullptr);
+    if (annotation) {
+      Exprs elts = llvm::isa<syntax::Tuple>(annotation)
+                       ? llvm::cast<syntax::Tuple>(annotation)->elts
+                       : Exprs{};
+      if (auto *sub = llvm::dyn_cast<syntax::Subscript>(annotation);
+          sub && (LastName(sub->value) == "tuple" || LastName(sub->value) == "Tuple"))
+        elts = DimsOf(sub->slice);
+      if (elts.size() == each.size())
+        each.assign(elts.begin(), elts.end());
+    }
+    for (size_t i = 0; i < result.items->size(); ++i)
+      EmitResult((*result.items)[i], "return." + std::to_string(i), range, each[i], shape, at);
+    return;
+  }
+  EmitResult(result, "return", range, annotation, shape, at);
+}
+
+void Emitter::EmitResult(Value result, const std::string &name, const SourceRange &range,
+                         const Expr *annotation, const std::vector<int64_t> *shape,
+                         const std::vector<Value> &at) {
+  if (result.IsInvalid())
+    return;
+  SourceRange where = range;
+  ForEachStatement(kernel_->body, [&](const Stmt *s) {
+    if (auto *r = llvm::dyn_cast<Return>(s); r && r->value)
+      where = r->value->range;
+  });
+  if (!result.IsNumber()) {
+    Error("type-mismatch", where,
+          "a kernel returns numbers, tensors and tuples of them, not " + Describe(result));
+    return;
+  }
+  DType t = result.dtype;
+  const Expr *base = annotation;
+  if (auto *sub = llvm::dyn_cast_or_null<syntax::Subscript>(annotation))
+    base = sub->value;
+  std::optional<DType> want;
+  if (base) {
+    std::string_view last = LastName(base);
+    bool plain = llvm::isa<syntax::Name>(base);
+    want = plain && last == "int"     ? std::optional(DType::Int64)
+           : plain && last == "float" ? std::optional(DType::Float32)
+                                      : DTypeFromName(last);
+  }
+  if (want) {
+    if (!CheckDType(annotation->range, *want))
+      return;
+    auto cast = CastForStore(where, result, *want, "the result");
+    if (!cast)
+      return;
+    result = *cast;
+    t = *want;
+  }
+  if (result.IsTensor() && shape) {
+    Error("type-mismatch", where,
+          "a kernel of scalars that is applied to arrays must return scalars, not " +
+              Describe(result));
+    return;
+  }
+  mlir::Location loc = Loc(range);
+  std::vector<int64_t> result_shape = shape               ? *shape
+                                      : result.IsTensor() ? result.tensor.Shape()
+                                                          : std::vector<int64_t>{};
+  if (auto *sub = llvm::dyn_cast_or_null<syntax::Subscript>(annotation);
+      sub && want && result.IsTensor()) {
+    std::vector<const Expr *> dims;
+    if (auto *tuple = llvm::dyn_cast<syntax::Tuple>(sub->slice))
+      dims.assign(tuple->elts.begin(), tuple->elts.end());
+    else
+      dims = {sub->slice};
+    bool fits = dims.size() == result_shape.size();
+    for (size_t i = 0; fits && i < dims.size(); ++i) {
+      auto d = EvalDim(dims[i]);
+      fits = d && (!d->unknown.empty() || d->constant == result_shape[i]);
+    }
+    if (!fits) {
+      Error("shape-mismatch", where,
+            "the result has shape " + ShapeText(result_shape) +
+                ", which is not the one that the kernel declares");
+      return;
+    }
+  }
+  llvm::SmallVector<mlir::NamedAttribute> attributes = {
+      b_.getNamedAttr(ir::AscDialect::kName, b_.getStringAttr(name)),
+      b_.getNamedAttr(ir::AscDialect::kDType, b_.getStringAttr(std::string(sema::Name(t)))),
+      b_.getNamedAttr(ir::AscDialect::kResult, b_.getUnitAttr())};
+  if (!result.IsTensor() && !shape)
+    attributes.push_back(b_.getNamedAttr(ir::AscDialect::kScalarResult, b_.getUnitAttr()));
+  unsigned index = function_.getNumArguments();
+  function_.insertArgument(index, mlir::MemRefType::get(result_shape, MemoryType(&context_, t)),
+                           b_.getDictionaryAttr(attributes), loc);
+  mlir::Value memory = function_.getArgument(index);
+  Value target = WholeTensor(t, memory);
+  if (!result.IsTensor()) {
+    Value place = shape ? View(range, target, Value::TupleOf(at)) : target;
+    StoreElement(range, place, result);
+    return;
+  }
+  // A temporary that is all of the result becomes the result's memory.
+  auto alloc = result.tensor.root.getDefiningOp<memref::AllocOp>();
+  bool whole = alloc && result.dtype == t && !result.tensor.wide && result.tensor.fixed.empty() &&
+               alloc->getBlock() == &function_.front() &&
+               !alloc->hasAttr(ir::AscDialect::kShared) &&
+               !returned_.count(result.tensor.root.getAsOpaquePointer());
+  for (size_t i = 0; whole && i < result.tensor.dims.size(); ++i) {
+    const TensorDim &d = result.tensor.dims[i];
+    auto c = d.offset.expr ? mlir::dyn_cast<mlir::AffineConstantExpr>(d.offset.expr)
+                           : mlir::AffineConstantExpr();
+    whole = d.root == static_cast<int>(i) && d.step == 1 && c && c.getValue() == 0 &&
+            d.size == alloc.getType().getDimSize(static_cast<unsigned>(i));
+  }
+  if (whole) {
+    // Replaced once everything is emitted: other results may be views of it.
+    returned_[result.tensor.root.getAsOpaquePointer()] = {alloc, memory};
+    return;
+  }
+  CopyInto(range, target, result);
+}
+
+void Emitter::FinishFunction() {
+  for (auto &[key, entry] : returned_) {
+    entry.first.replaceAllUsesWith(entry.second);
+    entry.first->erase();
+  }
+  b_.setInsertionPointToEnd(&function_.front());
+  b_.create<mlir::func::ReturnOp>(Loc(kernel_->range));
+  EraseUnreadCells();
+  if (errors_.empty())
+    return;
+  function_->setAttr(ir::AscDialect::kErrors, b_.getArrayAttr(errors_));
+  function_.insertArgument(
+      function_.getNumArguments(), mlir::MemRefType::get({4}, b_.getI64Type()),
+      b_.getDictionaryAttr(b_.getNamedAttr(ir::AscDialect::kErrorBuffer, b_.getUnitAttr())),
+      Loc(kernel_->range));
+}
+
+// Flags that no guard looks at and variables that nothing reads, with what computed them.
+void Emitter::EraseUnreadCells() {
+  mlir::IRRewriter rewriter(&context_);
+  for (bool changed = true; changed;) {
+    changed = false;
+    (void)mlir::runRegionDCE(rewriter, function_->getRegions());
+    for (mlir::Value &cell : cells_) {
+      if (!cell)
+        continue;
+      bool read = false;
+      for (mlir::Operation *user : cell.getUsers())
+        read |= !mlir::isa<affine::AffineStoreOp>(user);
+      if (read)
+        continue;
+      for (mlir::Operation *user : llvm::make_early_inc_range(cell.getUsers()))
+        user->erase();
+      cell.getDefiningOp()->erase();
+      cell = {};
+      changed = true;
+    }
+  }
+}
+
+} // namespace pyasc::sema
