@@ -13,6 +13,7 @@ Command CheckCommand();
 Command DevicesCommand();
 Command StatsCommand();
 Command ServerCommand();
+Command DoctorCommand();
 
 } // namespace pyasc::cli
 

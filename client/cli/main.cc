@@ -12,7 +12,7 @@ namespace {
 int Main(std::vector<std::string> words) {
   std::vector<Command> commands = {CompileCommand(), RunCommand(),     ProfileCommand(),
                                    CheckCommand(),   DevicesCommand(), StatsCommand(),
-                                   ServerCommand()};
+                                   ServerCommand(),  DoctorCommand()};
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     std::fputs(FormatOverview(commands).c_str(), words.empty() ? stderr : stdout);
     return words.empty() ? kUsage : kDone;

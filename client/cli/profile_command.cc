@@ -1,9 +1,11 @@
 // pyasc profile: measure a kernel and say where the time went.
 
 #include <cstdio>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/baseline.h"
 #include "client/cli/commands.h"
 #include "client/cli/report_html.h"
 #include "client/cli/report_text.h"
@@ -21,11 +23,50 @@ absl::StatusOr<uint32_t> Count(const Arguments &arguments, absl::string_view fla
   return count;
 }
 
+// --baseline and --fail-if-slower.
+struct Gate {
+  std::optional<v1::ProfileReport> baseline;
+  // Share that the kernel may be slower than the baseline.
+  std::optional<double> tolerance;
+};
+
+absl::StatusOr<Gate> ReadGate(const Arguments &arguments) {
+  Gate gate;
+  if (arguments.Has("--baseline")) {
+    absl::StatusOr<v1::ProfileReport> report = ReadReportJson(arguments.Get("--baseline"));
+    if (!report.ok())
+      return report.status();
+    gate.baseline = *std::move(report);
+  }
+  if (arguments.Has("--fail-if-slower")) {
+    if (!gate.baseline)
+      return absl::InvalidArgumentError("--fail-if-slower needs a --baseline to be slower than");
+    absl::StatusOr<double> tolerance = ParseTolerance(arguments.Get("--fail-if-slower"));
+    if (!tolerance.ok())
+      return tolerance.status();
+    gate.tolerance = *tolerance;
+  }
+  return gate;
+}
+
+int Judge(const Gate &gate, const v1::ProfileReport &report) {
+  absl::StatusOr<Comparison> comparison = Compare(*gate.baseline, report);
+  if (!comparison.ok())
+    return UsageError(comparison.status());
+  std::printf("%-10s%s\n", "Baseline", comparison->text.c_str());
+  bool failed = gate.tolerance && comparison->verdict == Comparison::kSlower &&
+                comparison->ratio > 1 + *gate.tolerance;
+  return failed ? kGateFailed : kDone;
+}
+
 int Run(const Arguments &arguments) {
   absl::StatusOr<uint32_t> samples = Count(arguments, "--samples");
   absl::StatusOr<uint32_t> seconds = Count(arguments, "--max-seconds");
   if (!samples.ok() || !seconds.ok())
     return UsageError(samples.ok() ? seconds.status() : samples.status());
+  absl::StatusOr<Gate> gate = ReadGate(arguments);
+  if (!gate.ok())
+    return UsageError(gate.status());
   absl::StatusOr<KernelInput> input = ReadKernelInput(arguments.positional[0], arguments);
   if (!input.ok())
     return UsageError(input.status());
@@ -68,7 +109,7 @@ int Run(const Arguments &arguments) {
       return UsageError(status);
   }
   std::fputs(ReportText(report, {input->path}).c_str(), stdout);
-  return kDone;
+  return gate->baseline ? Judge(*gate, report) : kDone;
 }
 
 } // namespace
@@ -84,15 +125,18 @@ Command ProfileCommand() {
   command.examples = {
       "pyasc profile matmul.py --arg 'A=rand:f32[1024,1024],seed=1' --arg "
       "'B=rand:f32[1024,1024],seed=2' --arg 'C=zeros:f32[1024,1024]'",
-      "pyasc profile saxpy.py --arg alpha=2.0 --arg x=@x.npy --arg y=@y.npy --html saxpy.html"};
-  command.flags =
-      Concat(KernelFlags(),
-             Concat({{"--html", "FILE", "write the report as one page that needs no network"},
-                     {"--json", "FILE", "write the report as JSON"},
-                     {"--samples", "N", "measure at most N launches"},
-                     {"--max-seconds", "N", "measure for at most N seconds"},
-                     {"--hot", nullptr, "leave the caches warm between launches"}},
-                    ServiceFlags()));
+      "pyasc profile saxpy.py --arg alpha=2.0 --arg x=@x.npy --arg y=@y.npy --html saxpy.html",
+      "pyasc profile matmul.py ... --baseline main.json --fail-if-slower 5%"};
+  command.flags = Concat(
+      KernelFlags(),
+      Concat({{"--html", "FILE", "write the report as one page that needs no network"},
+              {"--json", "FILE", "write the report as JSON"},
+              {"--baseline", "FILE", "compare with a report that --json wrote earlier"},
+              {"--fail-if-slower", "SHARE", "end with 4 when surely slower by more, such as 5%"},
+              {"--samples", "N", "measure at most N launches"},
+              {"--max-seconds", "N", "measure for at most N seconds"},
+              {"--hot", nullptr, "leave the caches warm between launches"}},
+             ServiceFlags()));
   command.min_positional = command.max_positional = 1;
   command.run = Run;
   return command;

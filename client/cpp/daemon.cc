@@ -116,11 +116,8 @@ absl::Status StartAndWait(const std::string &bin_dir, const DaemonPaths &paths,
   // What is left of a daemon that died.
   ::unlink(paths.socket.c_str());
   SpawnOptions spawn;
-  spawn.argv = {bin_dir + "/pyascd",
-                absl::StrCat("--listen=", paths.address()),
-                absl::StrCat("--cache-dir=", paths.cache_dir),
-                "--idle-exit-seconds=600",
-                absl::StrCat("--log-file=", paths.log),
+  spawn.argv = {bin_dir + "/pyascd", absl::StrCat("--listen=", paths.address()),
+                absl::StrCat("--cache-dir=", paths.cache_dir), "--idle-exit-seconds=600",
                 "--http-port=0"};
   spawn.environment = DaemonEnvironment();
   spawn.stdout_fd = log.get();

@@ -35,7 +35,8 @@ bool IsListening(const std::string &socket);
 
 // Returns when the daemon listens, after starting it if need be. At most one is started, however
 // many processes call this at the same time. The daemon gets a session of its own, no
-// descriptors, and an environment of only HOME, USER, LOGNAME, PATH, LANG and the XDG directories.
+// descriptors but the log as its output, and an environment of only HOME, USER, LOGNAME, PATH,
+// LANG and the XDG directories.
 // Errors: UNAVAILABLE with the end of the log when it dies or does not listen in time.
 absl::Status EnsureDaemon(const std::string &bin_dir, const DaemonPaths &paths,
                           absl::Duration timeout);

@@ -294,6 +294,35 @@ def test_profile_prints_forty_lines_at_most_and_writes_json_and_html(cli, servic
     assert service.run_starts[0].options.profile
 
 
+def test_a_gate_fails_with_4_only_when_slower_than_allowed(cli, service, kernel, tmp_path):
+    report = profile_report()
+    service.run = lambda start, v: ({}, execution_pb2.RunDone(
+        outcome=compile_pb2.OUTCOME_OK, report=report))
+    words = ["profile", kernel, "--arg", "x=ones:f32[4]"]
+    assert cli(*words, "--json", "base.json", server=service).returncode == 0
+    report.kernel_us *= 1.04
+    gate = ["--baseline", "base.json", "--fail-if-slower"]
+    done = cli(*words, *gate, "3%", server=service)
+    assert done.returncode == 4 and "SLOWER" in done.stdout and "+4.0 %" in done.stdout
+    assert cli(*words, *gate, "5%", server=service).returncode == 0
+    report.kernel_us /= 1.1
+    assert "FASTER" in cli(*words, *gate, "0%", server=service).stdout
+    report.launch.driver = "host"
+    assert cli(*words, *gate, "5%", server=service).returncode == 2
+    assert cli(*words, "--fail-if-slower", "5%", server=service).returncode == 2
+
+
+def test_the_doctor_names_what_is_missing_and_what_works(private_cli):
+    done = private_cli("doctor")
+    assert done.returncode == 3 and "pyascd" in done.stdout and "missing" in done.stdout
+    fake_daemon(private_cli.program.parent)
+    done = private_cli("doctor")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for part in ("build", "socket", "log", "cache", "version 0.1.0", "simulated AI Core"):
+        assert part in done.stdout, done.stdout
+    private_cli("server", "stop")
+
+
 def test_check_covers_every_kernel_and_speaks_json_and_sarif(cli, service, kernel, tmp_path):
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "a.py").write_text(SAXPY)
@@ -323,7 +352,7 @@ def test_devices_and_stats_are_tables_or_json(cli, service):
 
 
 @pytest.mark.parametrize("command", ["compile", "run", "profile", "check", "devices", "stats",
-                                     "server"])
+                                     "server", "doctor"])
 def test_every_command_has_help_with_examples(cli, command):
     done = cli(command, "--help")
     assert done.returncode == 0 and "examples:" in done.stdout and command in cli("--help").stdout
