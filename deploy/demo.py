@@ -39,7 +39,7 @@ def profile(case, arrays, target, folder, service):
     """One checked, measured run: outputs, the report, and the wall time of the whole command."""
     names = list(case.reference({k: v.copy() for k, v in arrays.items()}))
     args = cli.command(case, arrays, target, folder, service, verb="run")
-    args += ["--report-json", str(folder / "report.json")]
+    args += ["--json", str(folder / "report.json")]
     for name in names:
         args += ["--out", f"{name}={folder}/out_{name}.npy"]
     start = time.monotonic()

@@ -10,6 +10,7 @@
 #include "client/cli/format.h"
 #include "client/cli/report_text.h"
 #include "client/cli/session.h"
+#include "client/cpp/files.h"
 #include "client/cpp/npy.h"
 #include "pyasc/v1/artifact.pb.h"
 
@@ -74,7 +75,7 @@ int Run(const Arguments &arguments) {
   absl::StatusOr<client::RunCall> call = MakeRunCall(*input);
   if (!call.ok())
     return UsageError(call.status());
-  if (arguments.Has("--report"))
+  if (arguments.Has("--report") || arguments.Has("--json"))
     call->options.set_profile(true);
 
   absl::StatusOr<client::RunResult> result;
@@ -119,6 +120,11 @@ int Run(const Arguments &arguments) {
           SummarizeTensor(result->outputs[name].tensor, result->outputs[name].is_scalar).c_str());
   if (arguments.Has("--report"))
     std::fputs(ReportText(result->done.report(), {input->path}).c_str(), stdout);
+  if (arguments.Has("--json"))
+    if (absl::Status status =
+            client::WriteFile(arguments.Get("--json"), {ReportJson(result->done.report())});
+        !status.ok())
+      return Fail(status);
   return kDone;
 }
 
@@ -147,10 +153,12 @@ Command RunCommand() {
       "'b=ones:f32[1000]' --out return=c.npy",
       "pyasc run matmul.py --target host --local --arg A=@a.npy --arg B=@b.npy --arg "
       "'C=zeros:f32[1024,1024]' --out C=c.npy"};
-  command.flags = Concat(
-      KernelFlags(), Concat({{"--out", "NAME=FILE", "write an output to an .npy file"},
-                             {"--report", nullptr, "measure this one run and print the report"}},
-                            ServiceFlags()));
+  command.flags =
+      Concat(KernelFlags(),
+             Concat({{"--out", "NAME=FILE", "write an output to an .npy file"},
+                     {"--report", nullptr, "measure this one run and print the report"},
+                     {"--json", "FILE", "measure this one run and write the report as JSON"}},
+                    ServiceFlags()));
   command.min_positional = command.max_positional = 1;
   command.run = Run;
   return command;
