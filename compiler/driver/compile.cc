@@ -184,7 +184,7 @@ bool Compilation::LowerAscend(mlir::ModuleOp structured) {
   bool exported = true;
   if (request_.target() == v1::TARGET_SIM)
     stages_->Time("sim-program", [&] {
-      exported = npu::ExportSim(*module, diagnostics_, artifact_.mutable_sim());
+      exported = npu::ExportSimProgram(*module, diagnostics_, artifact_.mutable_sim());
     });
   if (exported && (request_.target() == v1::TARGET_ASCEND || Wants(v1::EMIT_ASCENDC)))
     stages_->Time("ascendc", [&] {
