@@ -8,6 +8,7 @@
 
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Npu_Dialect : Dialect {
@@ -119,13 +120,13 @@ class Npu_Instruction<string mnemonic, string pipe, list<Trait> traits = []>
 // Cores and buffers
 //===------------------------------------------------------------------------------------------===//
 
-def Npu_BlockIdxOp : Npu_Op<"block_idx", [Pure]> {
+def Npu_BlockIdxOp : Npu_Op<"block_idx", [Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "index of this core among the phase's blocks";
   let results = (outs Index:$result);
   let assemblyFormat = "attr-dict";
 }
 
-def Npu_NumBlocksOp : Npu_Op<"num_blocks", [Pure]> {
+def Npu_NumBlocksOp : Npu_Op<"num_blocks", [Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "number of the phase's blocks";
   let results = (outs Index:$result);
   let assemblyFormat = "attr-dict";
@@ -150,7 +151,7 @@ def Npu_BufferOp : Npu_Op<"buffer"> {
   }];
 }
 
-def Npu_SlotOp : Npu_Op<"slot", [Pure, AllTypesMatch<["buffer", "result"]>]> {
+def Npu_SlotOp : Npu_Op<"slot", [Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>, AllTypesMatch<["buffer", "result"]>]> {
   let summary = "slot `iteration` mod depth of a buffer";
   let description = [{
     Double buffering: within one iteration producer and consumer use slots of the same
@@ -277,6 +278,8 @@ def Npu_MmadOp : Npu_Instruction<"mmad", "M"> {
     ((j / 16) * ceil(m / 16) * 16 + r) * 16 + j % 16. Exactly m, n and k take part; what pads the
     fractals does not reach the m x n results. `a_transposed`: a is of 4 bytes and was loaded with
     `transpose`, so its k-blocks are padded to a multiple of two.
+    c needs room for ceil(m / 16) * 16 rows. In Ascend C m = 1 would select the matrix-vector mode,
+    which reads A in another layout; the printer passes 16 for it.
     Types (a, b, c): f16 f16 f32, bf16 bf16 f32, f32 f32 f32, i8 i8 i32.
     Ranges: m, n, k <= 4095.
   }];

@@ -29,7 +29,7 @@ struct PlanOptions {
 // one function a phase; the module gets npu.soc, npu.stage, npu.workspaces and npu.lowered.
 std::unique_ptr<mlir::Pass> createPlanPass(const PlanOptions &options = {});
 // planned -> placed: buffers get addresses. An error when they do not fit.
-std::unique_ptr<mlir::Pass> createPlacePass(const PlanOptions &options = {});
+std::unique_ptr<mlir::Pass> createPlacePass();
 // placed -> synced: flags and barriers.
 std::unique_ptr<mlir::Pass> createSyncPass();
 // Checks what the module's npu.stage promises.

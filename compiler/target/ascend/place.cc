@@ -1,8 +1,14 @@
 // npu-place: planned -> placed.
+//
+// In: buffers without addresses. Out: every buffer has one, a multiple of its space's alignment;
+// buffers whose live ranges overlap share no byte. Larger buffers choose first, each the lowest
+// place that is free while it lives. What does not fit is an error that names the largest holders.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+#include "compiler/target/ascend/live_ranges.h"
 #include "compiler/target/ascend/npu.h"
 #include "compiler/target/ascend/passes.h"
 
@@ -10,7 +16,73 @@ using namespace mlir;
 
 namespace pyasc::npu {
 
+int64_t bytesOfSpace(Space space, const machine::Soc &soc) {
+  switch (space) {
+  case Space::gm:
+    return soc.hbm_bytes;
+  case Space::ub:
+    return soc.ub_bytes;
+  case Space::l1:
+    return soc.l1_bytes;
+  case Space::l0a:
+    return soc.l0a_bytes;
+  case Space::l0b:
+    return soc.l0b_bytes;
+  case Space::l0c:
+    return soc.l0c_bytes;
+  }
+  llvm_unreachable("unknown space");
+}
+
 namespace {
+
+constexpr size_t kHoldersToName = 4;
+
+struct Placed {
+  LiveRange range;
+  int64_t begin, end; // bytes
+};
+
+// The lowest address where `bytes` are free throughout the range.
+int64_t lowestFree(ArrayRef<Placed> placed, const LiveRange &range, int64_t bytes, int64_t align) {
+  SmallVector<std::pair<int64_t, int64_t>> taken;
+  for (const Placed &other : placed)
+    if (other.range.overlaps(range))
+      taken.push_back({other.begin, other.end});
+  llvm::sort(taken);
+  int64_t address = 0;
+  for (auto [begin, end] : taken) {
+    if (address + bytes <= begin)
+      break;
+    address = std::max(address, (end + align - 1) / align * align);
+  }
+  return address;
+}
+
+LogicalResult placeSpace(Space space, SmallVector<LiveRange> ranges, int64_t capacity) {
+  llvm::stable_sort(ranges, [](LiveRange a, LiveRange b) {
+    return a.buffer.totalBytes() > b.buffer.totalBytes();
+  });
+  SmallVector<Placed> placed;
+  for (LiveRange &range : ranges) {
+    int64_t bytes = range.buffer.totalBytes();
+    int64_t address = lowestFree(placed, range, bytes, alignmentOf(space));
+    if (address + bytes > capacity) {
+      InFlightDiagnostic error = range.buffer.emitError("the buffers of this step need more ")
+                                 << stringifySpace(space) << " than the " << capacity
+                                 << " bytes of a core; " << bytes << " bytes more do not fit";
+      size_t named = 0;
+      for (const Placed &holder : placed)
+        if (holder.range.overlaps(range) && named++ < kHoldersToName)
+          error.attachNote(LiveRange(holder.range).buffer.getLoc())
+              << holder.end - holder.begin << " bytes are held at the same time for this";
+      return error;
+    }
+    placed.push_back({range, address, address + bytes});
+    range.buffer.setAddr(address);
+  }
+  return success();
+}
 
 struct PlacePass : PassWrapper<PlacePass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlacePass)
@@ -18,13 +90,30 @@ struct PlacePass : PassWrapper<PlacePass, OperationPass<ModuleOp>> {
   StringRef getDescription() const override { return "Give on-chip buffers their addresses"; }
 
   void runOnOperation() override {
-    getOperation().emitError("placement is not there yet");
-    signalPassFailure();
+    ModuleOp module = getOperation();
+    auto name = module->getAttrOfType<StringAttr>(kSoc);
+    const machine::Soc *soc = name ? machine::FindSoc(name.getValue()) : nullptr;
+    if (!soc || module->getAttr(kStage) != StringAttr::get(&getContext(), kPlanned)) {
+      module.emitError("npu-place needs a planned module");
+      return signalPassFailure();
+    }
+    for (auto function : module.getOps<func::FuncOp>()) {
+      SmallVector<LiveRange> ranges = liveRangesOf(function);
+      for (Space space : {Space::ub, Space::l1, Space::l0a, Space::l0b, Space::l0c}) {
+        SmallVector<LiveRange> here;
+        for (LiveRange &range : ranges)
+          if (range.buffer.getSpace() == space)
+            here.push_back(range);
+        if (failed(placeSpace(space, here, bytesOfSpace(space, *soc))))
+          return signalPassFailure();
+      }
+    }
+    module->setAttr(kStage, StringAttr::get(&getContext(), kPlaced));
   }
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createPlacePass(const PlanOptions &) { return std::make_unique<PlacePass>(); }
+std::unique_ptr<Pass> createPlacePass() { return std::make_unique<PlacePass>(); }
 
 } // namespace pyasc::npu

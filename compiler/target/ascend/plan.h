@@ -120,6 +120,14 @@ public:
   // A step that another step's phase does too: the driver skips it.
   void fold(mlir::Operation *step) { folded.insert(step); }
   bool isFolded(mlir::Operation *step) const { return folded.contains(step); }
+  // The contraction may overwrite `destination` (its own output, or a 16-bit copy of it) where it
+  // would add to its output.
+  void overwrite(mlir::Operation *contraction, mlir::Value destination) {
+    destinations[contraction] = destination;
+  }
+  mlir::Value overwritten(mlir::Operation *contraction) const {
+    return destinations.lookup(contraction);
+  }
 
   // Plans the whole kernel into its module and erases it.
   mlir::LogicalResult run();
@@ -137,6 +145,7 @@ private:
   llvm::SmallVector<mlir::func::FuncOp> phases;
   llvm::SmallVector<Lowered> records;
   llvm::DenseSet<mlir::Operation *> folded;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> destinations;
 };
 
 // The memrefs that a step reads and writes, by root (kernel argument or alloc).

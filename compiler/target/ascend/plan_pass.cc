@@ -68,9 +68,11 @@ void buildAscendPipeline(OpPassManager &manager, const PlanOptions &options) {
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addPass(createVerifyStagePass());
-  manager.addPass(createPlacePass(options));
+  manager.addPass(createPlacePass());
   manager.addPass(createVerifyStagePass());
   manager.addPass(createSyncPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
   manager.addPass(createVerifyStagePass());
 }
 

@@ -9,6 +9,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+#include "compiler/target/ascend/live_ranges.h"
 #include "compiler/target/ascend/npu.h"
 #include "compiler/target/ascend/passes.h"
 
@@ -42,10 +43,10 @@ LogicalResult verifyBinding(func::FuncOp function, unsigned argument, size_t wor
 
 LogicalResult verifyOp(Operation *op, Stage stage, bool cube) {
   bool isNpu = isa<NpuDialect>(op->getDialect());
-  bool isScalar = isa<arith::ArithDialect, scf::SCFDialect>(op->getDialect()) ||
-                  op->getDialect()->getNamespace() == "math" ||
-                  isa<memref::LoadOp, memref::StoreOp, memref::AllocaOp, func::ReturnOp,
-                      func::FuncOp>(op);
+  bool isScalar =
+      isa<arith::ArithDialect, scf::SCFDialect>(op->getDialect()) ||
+      op->getDialect()->getNamespace() == "math" ||
+      isa<memref::LoadOp, memref::StoreOp, memref::AllocaOp, func::ReturnOp, func::FuncOp>(op);
   if (!isNpu && !isScalar)
     return op->emitOpError("does not belong in an npu module");
   for (Value operand : op->getOperands()) {
@@ -75,6 +76,29 @@ LogicalResult verifyOp(Operation *op, Stage stage, bool cube) {
     if ((stage != Stage::planned) != buffer.getAddr().has_value())
       return op->emitOpError(stage == Stage::planned ? "has an address too early"
                                                      : "has no address");
+  return success();
+}
+
+LogicalResult verifyAddresses(func::FuncOp function, const machine::Soc &soc) {
+  SmallVector<LiveRange> ranges = liveRangesOf(function);
+  auto end = [](BufferOp buffer) {
+    return static_cast<int64_t>(*buffer.getAddr()) + buffer.totalBytes();
+  };
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    BufferOp buffer = ranges[i].buffer;
+    if (end(buffer) > bytesOfSpace(buffer.getSpace(), soc))
+      return buffer.emitOpError("ends beyond its memory");
+    for (size_t j = 0; j < i; ++j) {
+      BufferOp other = ranges[j].buffer;
+      if (other.getSpace() == buffer.getSpace() && ranges[i].overlaps(ranges[j]) &&
+          *buffer.getAddr() < static_cast<uint64_t>(end(other)) &&
+          *other.getAddr() < static_cast<uint64_t>(end(buffer))) {
+        InFlightDiagnostic error = buffer.emitOpError("shares bytes with a buffer that is live");
+        error.attachNote(other.getLoc()) << "the other buffer";
+        return error;
+      }
+    }
+  }
   return success();
 }
 
@@ -119,7 +143,9 @@ struct VerifyStagePass : PassWrapper<VerifyStagePass, OperationPass<ModuleOp>> {
         return failed(verifyOp(op, stage, core == "aic")) ? WalkResult::interrupt()
                                                           : WalkResult::advance();
       });
-      if (result.wasInterrupted())
+      if (result.wasInterrupted() ||
+          (stage != Stage::planned &&
+           failed(verifyAddresses(function, *machine::FindSoc(soc.getValue())))))
         return failure();
     }
     return success();

@@ -1,0 +1,329 @@
+#include "compiler/target/ascend/conflicts.h"
+
+#include <map>
+
+#include "mlir/Analysis/Presburger/IntegerRelation.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+
+using namespace mlir;
+
+namespace pyasc::npu {
+
+namespace {
+
+// Larger systems cost more than the overlap that they may allow.
+constexpr unsigned kMostVariables = 28;
+
+// constant + sum of coefficient * variable.
+struct Linear {
+  std::map<unsigned, int64_t> terms;
+  int64_t constant = 0;
+
+  bool isConstant() const { return terms.empty(); }
+  Linear &add(const Linear &other, int64_t factor = 1) {
+    constant += other.constant * factor;
+    for (auto [variable, coefficient] : other.terms)
+      if ((terms[variable] += coefficient * factor) == 0)
+        terms.erase(variable);
+    return *this;
+  }
+};
+
+// A conjunction of linear constraints over integers.
+class System {
+public:
+  Linear variable() { return {{{count++, 1}}, 0}; }
+  void zero(Linear expression) { equalities.push_back(std::move(expression)); }
+  // expression >= 0
+  void positive(Linear expression) { inequalities.push_back(std::move(expression)); }
+
+  bool isEmpty() const {
+    if (count > kMostVariables)
+      return false;
+    presburger::IntegerPolyhedron polyhedron(presburger::PresburgerSpace::getSetSpace(count));
+    auto row = [&](const Linear &expression) {
+      SmallVector<int64_t> row(count + 1, 0);
+      for (auto [variable, coefficient] : expression.terms)
+        row[variable] = coefficient;
+      row[count] = expression.constant;
+      return row;
+    };
+    for (const Linear &expression : equalities)
+      polyhedron.addEquality(row(expression));
+    for (const Linear &expression : inequalities)
+      polyhedron.addInequality(row(expression));
+    return polyhedron.isIntegerEmpty();
+  }
+
+private:
+  unsigned count = 0;
+  SmallVector<Linear> equalities, inequalities;
+};
+
+SmallVector<Operation *> loopsAround(Operation *op) {
+  SmallVector<Operation *> loops;
+  for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+    if (isa<LoopLikeOpInterface>(parent))
+      loops.push_back(parent);
+  return {loops.rbegin(), loops.rend()};
+}
+
+// Two executions (0 and 1) of parts of a function, whose first `equal` common loops are in the
+// same iteration.
+class Executions {
+public:
+  Executions(ArrayRef<Operation *> common, size_t equal) : common(common), equal(equal) {}
+
+  System system;
+
+  Linear value(Value value, int execution);
+  Linear value(OpFoldResult value, int execution) {
+    if (std::optional<int64_t> constant = getConstantIntValue(value))
+      return {{}, *constant};
+    return this->value(cast<Value>(value), execution);
+  }
+  // The number of an iteration of a common loop, from 0 on; the loop must be an scf.for.
+  Linear iteration(scf::ForOp loop, int execution) {
+    value(loop.getInductionVar(), execution);
+    return iterations.at({loop.getInductionVar().getAsOpaquePointer(),
+                          shared(loop.getInductionVar()) ? 0 : execution});
+  }
+
+private:
+  // Whether a value is the same in both executions.
+  bool shared(Value value) const;
+  Linear compute(Value value, int execution);
+  Linear computeOp(Operation *op, int execution);
+  // (quotient, remainder) of a division by a positive constant.
+  std::pair<Linear, Linear> divide(const Linear &dividend, int64_t divisor);
+
+  ArrayRef<Operation *> common;
+  size_t equal;
+  std::map<std::pair<void *, int>, Linear> known;
+  std::map<std::pair<void *, int>, Linear> iterations;
+};
+
+bool Executions::shared(Value value) const {
+  Operation *owner = value.getParentBlock()->getParentOp();
+  for (size_t i = equal; i < common.size(); ++i)
+    if (common[i]->isAncestor(owner))
+      return false;
+  // Below the common loops the two executions are different ops or the same one: a loop that only
+  // one of them is in has iterations of its own.
+  for (Operation *parent = owner; parent; parent = parent->getParentOp())
+    if (isa<LoopLikeOpInterface>(parent) && !llvm::is_contained(common, parent))
+      return false;
+  return true;
+}
+
+Linear Executions::value(Value value, int execution) {
+  if (shared(value))
+    execution = 0;
+  std::pair<void *, int> key(value.getAsOpaquePointer(), execution);
+  auto found = known.find(key);
+  if (found != known.end())
+    return found->second;
+  Linear result = compute(value, execution);
+  return known[key] = result;
+}
+
+std::pair<Linear, Linear> Executions::divide(const Linear &dividend, int64_t divisor) {
+  Linear quotient = system.variable();
+  Linear remainder = dividend;
+  remainder.add(quotient, -divisor);
+  system.positive(remainder);
+  Linear room{{}, divisor - 1};
+  system.positive(room.add(remainder, -1));
+  return {quotient, remainder};
+}
+
+Linear Executions::compute(Value value, int execution) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    std::optional<int64_t> step = loop ? constantOf(loop.getStep()) : std::nullopt;
+    if (!step || *step <= 0 || argument != loop.getInductionVar()) {
+      Linear free = system.variable();
+      if (loop && argument == loop.getInductionVar())
+        iterations[{value.getAsOpaquePointer(), execution}] = free;
+      return free;
+    }
+    Linear iteration = system.variable();
+    iterations[{value.getAsOpaquePointer(), execution}] = iteration;
+    system.positive(iteration);
+    Linear induction = this->value(loop.getLowerBound(), execution);
+    induction.add(iteration, *step);
+    Linear below = this->value(loop.getUpperBound(), execution);
+    below.add(induction, -1).constant -= 1;
+    system.positive(below);
+    return induction;
+  }
+  return computeOp(value.getDefiningOp(), execution);
+}
+
+Linear Executions::computeOp(Operation *op, int execution) {
+  if (std::optional<int64_t> constant = constantOf(op->getResult(0)))
+    return {{}, *constant};
+  if (isa<BlockIdxOp, NumBlocksOp>(op)) {
+    auto blocks = op->getParentOfType<func::FuncOp>()->getAttrOfType<IntegerAttr>(kBlocks);
+    int64_t count = blocks ? blocks.getInt() : 1;
+    if (isa<NumBlocksOp>(op))
+      return {{}, count};
+    Linear block = system.variable();
+    system.positive(block);
+    Linear above{{}, count - 1};
+    system.positive(above.add(block, -1));
+    return block;
+  }
+  auto operand = [&](int i) { return value(op->getOperand(i), execution); };
+  if (isa<arith::AddIOp>(op))
+    return operand(0).add(operand(1));
+  if (isa<arith::SubIOp>(op))
+    return operand(0).add(operand(1), -1);
+  if (isa<arith::IndexCastOp>(op))
+    return operand(0);
+  if (isa<arith::MulIOp>(op)) {
+    Linear a = operand(0), b = operand(1);
+    if (a.isConstant())
+      std::swap(a, b);
+    if (b.isConstant())
+      return Linear().add(a, b.constant);
+  }
+  // Indices are not negative, so signed and unsigned divisions agree.
+  if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp, arith::CeilDivUIOp>(op)) {
+    Linear a = operand(0), b = operand(1);
+    if (b.isConstant() && b.constant > 0) {
+      if (isa<arith::CeilDivUIOp>(op))
+        a.constant += b.constant - 1;
+      auto [quotient, remainder] = divide(a, b.constant);
+      return isa<arith::RemUIOp, arith::RemSIOp>(op) ? remainder : quotient;
+    }
+  }
+  // That a minimum is one of its operands is not said; the set is only larger for it.
+  if (isa<arith::MinSIOp, arith::MinUIOp, arith::MaxSIOp, arith::MaxUIOp>(op)) {
+    int sign = isa<arith::MinSIOp, arith::MinUIOp>(op) ? 1 : -1;
+    Linear result = system.variable();
+    for (int i = 0; i < 2; ++i) {
+      Linear difference = Linear().add(operand(i), sign);
+      system.positive(difference.add(result, -sign));
+    }
+    return result;
+  }
+  return system.variable();
+}
+
+// The first element's position plus those of the dims; nullopt when a stride is no constant.
+std::optional<Linear> elementOf(Executions &executions, const MemoryUse &use, int execution) {
+  Linear element = executions.value(use.offset, execution);
+  for (const AccessDim &dim : use.dims) {
+    Linear stride = executions.value(dim.stride, execution);
+    Linear extent = executions.value(dim.extent, execution);
+    if (!stride.isConstant() && !(extent.isConstant() && extent.constant <= 1))
+      return std::nullopt;
+    Linear index = executions.system.variable();
+    executions.system.positive(index);
+    Linear room = extent;
+    room.add(index, -1).constant -= 1;
+    executions.system.positive(room);
+    element.add(index, stride.isConstant() ? stride.constant : 0);
+  }
+  return element;
+}
+
+// Whether the two uses may meet in one element, with the first `equal` common loops in the same
+// iteration and `second` in a later one of the next loop, if there is a next.
+bool mayMeet(const MemoryUse &first, const MemoryUse &second, ArrayRef<Operation *> common,
+             size_t equal) {
+  Executions executions(common, equal);
+  std::optional<Linear> a = elementOf(executions, first, 0), b = elementOf(executions, second, 1);
+  if (!a || !b)
+    return true;
+  executions.system.zero(a->add(*b, -1));
+  if (equal < common.size())
+    if (auto loop = dyn_cast<scf::ForOp>(common[equal])) {
+      Linear later = executions.iteration(loop, 1);
+      later.add(executions.iteration(loop, 0), -1).constant -= 1;
+      executions.system.positive(later);
+    }
+  return !executions.system.isEmpty();
+}
+
+// Bytes that a buffer holds in its space.
+bool shareBytes(BufferOp a, BufferOp b) {
+  if (a == b)
+    return true;
+  if (a.getSpace() != b.getSpace() || !a.getAddr() || !b.getAddr())
+    return false;
+  int64_t beginA = *a.getAddr(), beginB = *b.getAddr();
+  return beginA < beginB + b.totalBytes() && beginB < beginA + a.totalBytes();
+}
+
+} // namespace
+
+SmallVector<MemoryUse, 4> memoryUsesOf(Operation *op) {
+  SmallVector<MemoryUse, 4> uses;
+  auto add = [&](Value memory, Value offset, bool write, ArrayRef<AccessDim> dims) {
+    MemoryUse use{op, memory, nullptr, offset, write, llvm::to_vector<3>(dims)};
+    if (auto slot = memory.getDefiningOp<SlotOp>()) {
+      use.slot = slot;
+      use.root = slot.getBuffer();
+    }
+    uses.push_back(std::move(use));
+  };
+  if (auto instruction = dyn_cast<InstructionOpInterface>(op)) {
+    for (const Access &access : instruction.getAccesses())
+      add(access.memory(), access.offset, access.write, access.dims);
+    return uses;
+  }
+  OpFoldResult one = Builder(op->getContext()).getIndexAttr(1);
+  if (auto load = dyn_cast<memref::LoadOp>(op))
+    add(load.getMemref(), load.getIndices().front(), false, {{one, one}});
+  else if (auto store = dyn_cast<memref::StoreOp>(op))
+    add(store.getMemref(), store.getIndices().front(), true, {{one, one}});
+  return uses;
+}
+
+Conflict conflictOf(const MemoryUse &first, const MemoryUse &second) {
+  if (!first.write && !second.write)
+    return {};
+  auto bufferA = first.root.getDefiningOp<BufferOp>(),
+       bufferB = second.root.getDefiningOp<BufferOp>();
+  if (!bufferA != !bufferB || (bufferA && !shareBytes(bufferA, bufferB)) ||
+      (!bufferA && first.root != second.root))
+    return {}; // arguments of a phase never share memory
+  if (first.root != second.root)
+    return {true, true, Value(), 1};
+
+  Conflict result{true, true, Value(), 1};
+  SlotOp slotA = first.slot, slotB = second.slot;
+  if (slotA && slotB && slotA.getIteration() == slotB.getIteration()) {
+    if (bufferA.getDepth() > 1) {
+      result.key = slotA.getIteration();
+      result.depth = bufferA.getDepth();
+    }
+  } else if (slotA || slotB) {
+    return result;
+  }
+  if (first.dims.empty() || second.dims.empty())
+    return result;
+  // On the chip the same offset is met again in the next iteration; nothing to prove.
+  if (bufferA && first.offset == second.offset && constantOf(first.offset))
+    return result;
+
+  SmallVector<Operation *> common;
+  for (auto [a, b] : llvm::zip(loopsAround(first.op), loopsAround(second.op))) {
+    if (a != b)
+      break;
+    common.push_back(a);
+  }
+  result.same = first.offset == second.offset || mayMeet(first, second, common, common.size());
+  result.later = false;
+  for (size_t equal = common.size(); equal-- > 0 && !result.later;)
+    result.later = mayMeet(first, second, common, equal);
+  return result;
+}
+
+} // namespace pyasc::npu

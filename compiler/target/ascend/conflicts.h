@@ -1,0 +1,45 @@
+// Whether two instructions of a placed function may touch the same bytes.
+//
+// Bytes on the chip are compared by the addresses of buffers; elements of one memref by integer
+// programming over the loops around (MLIR's Presburger library). Unknown means yes.
+#ifndef PYASC_COMPILER_TARGET_ASCEND_CONFLICTS_H
+#define PYASC_COMPILER_TARGET_ASCEND_CONFLICTS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include "compiler/target/ascend/npu.h"
+
+namespace pyasc::npu {
+
+// One access of an op, with the buffer or function argument that it reaches.
+struct MemoryUse {
+  mlir::Operation *op = nullptr;
+  mlir::Value root; // of a BufferOp, or an argument in gm
+  SlotOp slot;      // null: slot 0
+  mlir::Value offset;
+  bool write = false;
+  llvm::SmallVector<AccessDim, 3> dims; // empty: anything
+};
+
+// Of an instruction, or of a scalar load or store; empty for other ops.
+llvm::SmallVector<MemoryUse, 4> memoryUsesOf(mlir::Operation *op);
+
+struct Conflict {
+  // In one iteration of all loops around both.
+  bool same = false;
+  // Between an iteration and a later one of some loop around both.
+  bool later = false;
+  // Not null: between iterations only where this value picks the same one of `depth` slots.
+  mlir::Value key;
+  int64_t depth = 1;
+
+  explicit operator bool() const { return same || later; }
+};
+
+// Of `first` with a `second` that runs after it. No conflict between two reads.
+Conflict conflictOf(const MemoryUse &first, const MemoryUse &second);
+
+} // namespace pyasc::npu
+
+#endif // PYASC_COMPILER_TARGET_ASCEND_CONFLICTS_H

@@ -1,0 +1,46 @@
+// A contraction generic in the terms that the cube needs: one m, n and k, and loops around them.
+#ifndef PYASC_COMPILER_TARGET_ASCEND_CONTRACTION_H
+#define PYASC_COMPILER_TARGET_ASCEND_CONTRACTION_H
+
+#include <array>
+
+#include "compiler/target/ascend/plan.h"
+
+namespace pyasc::npu {
+
+// One loop dimension and its stride in elements in each operand (0: the operand lacks it).
+struct ContractionDim {
+  int64_t size = 1;
+  std::array<int64_t, 3> strides = {0, 0, 0};
+};
+
+struct Contraction {
+  // Indices of operands in `views` and in ContractionDim::strides.
+  enum Operand { A = 0, B = 1, C = 2 };
+
+  mlir::linalg::GenericOp op;
+  std::array<MemRefView, 3> views;
+  ContractionDim m, n, k;
+  // Parallel dimensions beside m and n, and reduction dimensions beside k.
+  llvm::SmallVector<ContractionDim> batch, outerK;
+
+  // A matrix in GM whose rows run along k rather than along m (n).
+  bool transposeA = false, transposeB = false;
+
+  bool isEmpty() const;
+  int64_t batches() const;
+  int64_t outerKs() const;
+};
+
+// The body is out + a * b on floats, with extensions to f32 on 16-bit inputs.
+bool isContraction(mlir::linalg::GenericOp op);
+
+// Brings a contraction into this form: unit dimensions dropped, dimensions merged where the
+// strides allow it, A and B (m and n) swapped so that C's rows are contiguous. Failure with the
+// reason when the cube's loads or stores cannot express the operands. REQUIRES: isContraction(op).
+mlir::FailureOr<Contraction> analyseContraction(Planner &planner, mlir::linalg::GenericOp op,
+                                                std::string &reason);
+
+} // namespace pyasc::npu
+
+#endif // PYASC_COMPILER_TARGET_ASCEND_CONTRACTION_H
