@@ -75,7 +75,8 @@ void ExamineService(const Arguments &arguments, Findings *findings) {
   if (devices->devices().empty())
     findings->Bad("devices", "the service has none: kernels compile, but cannot run");
   for (const v1::DeviceInfo &device : devices->devices()) {
-    std::string text = absl::StrCat(device.ordinal(), ": ", device.driver(), ", ", device.name(),
+    std::string text = absl::StrCat(device.ordinal(), ": ", device.driver(),
+                                    device.name().empty() ? "" : ", " + device.name(),
                                     device.soc().empty() ? "" : ", " + device.soc());
     if (device.state() == v1::DEVICE_STATE_QUARANTINED)
       findings->Bad("device", text + " is quarantined");

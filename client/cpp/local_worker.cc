@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,26 +20,28 @@ namespace pyasc::client {
 namespace {
 
 constexpr char kSocketName[] = "/worker.sock";
+// The worker makes it beside its socket.
+constexpr char kLockName[] = "/worker.sock.lock";
 constexpr char kStderrName[] = "/worker.err";
 
 // Directories to remove when a signal ends the process; a slot is in use while its first byte
 // is set.
 struct Slot {
   std::atomic<bool> used{false};
-  char socket[200];
-  char err[200];
+  char files[3][200];
   char directory[200];
 };
 Slot slots[8];
 
 void Remember(const std::string &directory) {
-  if (directory.size() + sizeof kSocketName > sizeof slots[0].socket)
+  if (directory.size() + sizeof kLockName > sizeof slots[0].directory)
     return;
   for (Slot &slot : slots) {
     if (slot.used.load())
       continue;
-    std::strcpy(slot.socket, (directory + kSocketName).c_str());
-    std::strcpy(slot.err, (directory + kStderrName).c_str());
+    const char *names[] = {kSocketName, kLockName, kStderrName};
+    for (int i = 0; i < 3; ++i)
+      std::strcpy(slot.files[i], (directory + names[i]).c_str());
     std::strcpy(slot.directory, directory.c_str());
     slot.used.store(true);
     return;
@@ -49,12 +52,6 @@ void Forget(const std::string &directory) {
   for (Slot &slot : slots)
     if (slot.used.load() && directory == slot.directory)
       slot.used.store(false);
-}
-
-void RemoveDirectory(const std::string &directory) {
-  ::unlink((directory + kSocketName).c_str());
-  ::unlink((directory + kStderrName).c_str());
-  ::rmdir(directory.c_str());
 }
 
 // A socket's path has at most 107 bytes, so that a long TMPDIR is not followed.
@@ -142,7 +139,8 @@ LocalWorker::~LocalWorker() {
     ::waitpid(pid_, &wait_status_, 0);
   }
   Forget(directory_);
-  RemoveDirectory(directory_);
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
 }
 
 std::string LocalWorker::Obituary(absl::Duration patience) {
@@ -169,8 +167,8 @@ void LocalWorker::RemoveDirectoriesInSignalHandler() {
   for (Slot &slot : slots) {
     if (!slot.used.load())
       continue;
-    ::unlink(slot.socket);
-    ::unlink(slot.err);
+    for (const char *file : slot.files)
+      ::unlink(file);
     ::rmdir(slot.directory);
   }
 }

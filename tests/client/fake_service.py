@@ -214,6 +214,8 @@ def main():
     assert flags["role"] == "local", flags
     service = FakeService()
     service.serve(flags["listen"])
+    # As the real one does.
+    open(flags["listen"].removeprefix("unix:") + ".lock", "w").close()
     print("ready", flush=True)
     sys.stdin.read()
 

@@ -396,6 +396,9 @@ def test_an_interrupt_ends_the_worker_too_and_leaves_nothing(private_cli, kernel
                                                              code):
     write_program(private_cli.program.parent / "pyasc-worker", f"""#!/usr/bin/python3
 import os, sys
+socket = sys.argv[2].removeprefix("--listen=unix:")
+for name in (socket, socket + ".lock"):
+    open(name, "w").close()
 open({str(tmp_path / "pid")!r}, "w").write(str(os.getpid()))
 sys.stdin.read()
 """)

@@ -79,8 +79,9 @@ class Profiler:
             verdict = slowest.report.verdict
             if not verdict.summary:
                 continue
-            lines.append(f"\n{name}({slowest.arguments}): {verdict.bound_by} bound, "
-                         f"{verdict.roof_fraction:.0%} of the roof; {verdict.summary}")
+            roof = f", {verdict.roof_fraction:.0%} of the roof" if verdict.roof_fraction else ""
+            lines.append(f"\n{name}({slowest.arguments}): {verdict.bound_by} bound{roof}; "
+                         f"{verdict.summary}")
             for advice in verdict.advice[:3]:
                 where = slowest.source(advice.range)
                 lines.append("  - " + (f"{where}: " if where else "") + advice.text)
