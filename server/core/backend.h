@@ -1,0 +1,84 @@
+// What the RPC services stand on: something that compiles, and launches on devices.
+//
+// pyascd's backend has a cache, single flight and pools of worker processes; the one of
+// `pyasc-worker --role=local` does all in its own process. No call blocks. Callbacks come exactly
+// once, on any thread, perhaps before the call returns.
+#ifndef PYASC_SERVER_CORE_BACKEND_H
+#define PYASC_SERVER_CORE_BACKEND_H
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pyasc/v1/compile.pb.h"
+#include "pyasc/v1/service.pb.h"
+#include "pyasc/worker/v1/worker.pb.h"
+#include "server/core/compiled.h"
+#include "server/process/memfd.h"
+
+namespace pyasc::server {
+
+namespace wire = pyasc::worker::v1;
+
+// Work that can be given up. Destroying it does not cancel.
+class Pending {
+public:
+  virtual ~Pending() = default;
+  // The caller does not want the answer any more: the callback may still come, or never.
+  virtual void Cancel() = 0;
+};
+using PendingPtr = std::shared_ptr<Pending>;
+
+struct CompileAnswer {
+  // An error is the service's own.
+  absl::StatusOr<CompiledPtr> compiled = absl::UnknownError("no answer");
+  v1::CacheResult cache = v1::CACHE_RESULT_UNSPECIFIED;
+  std::string request_key;
+  int64_t queue_ns = 0;
+};
+
+// One launch, or one series of measured launches, of a compiled kernel.
+struct LaunchWork {
+  v1::Target target = v1::TARGET_UNSPECIFIED;
+  std::optional<uint32_t> ordinal; // any that is free
+  CompiledPtr compiled;
+  // artifact_key and artifact are the backend's to fill.
+  wire::RunJob job;
+  // By fd_index; alive until the answer has come.
+  std::vector<SharedMemory> memory;
+  // Once it has its device; 0: the server's limit.
+  std::chrono::milliseconds time_limit{0};
+  std::function<void(const v1::Progress &)> on_progress;
+  std::function<void(const v1::PrintLine &)> on_print;
+};
+
+struct LaunchAnswer {
+  // The service's own: no such device, queue full, cancelled.
+  absl::Status status;
+  // What the device worker did instead of answering: "crashed (signal 11)".
+  std::string failure;
+  wire::RunResult result;
+};
+
+class Backend {
+public:
+  virtual ~Backend() = default;
+  virtual PendingPtr Compile(v1::CompileRequest request,
+                             std::function<void(const CompileAnswer &)> done) = 0;
+  virtual PendingPtr Launch(std::shared_ptr<LaunchWork> work,
+                            std::function<void(LaunchAnswer)> done) = 0;
+  virtual std::vector<v1::DeviceInfo> Devices() = 0;
+  virtual const v1::GetCapabilitiesReply &capabilities() const = 0;
+  // A serialised ArtifactRecord. NOT_FOUND; UNIMPLEMENTED without a cache. May block: not for
+  // handlers.
+  virtual absl::StatusOr<std::string> ArtifactRecord(const std::string &key) = 0;
+};
+
+} // namespace pyasc::server
+
+#endif // PYASC_SERVER_CORE_BACKEND_H

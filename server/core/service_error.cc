@@ -1,0 +1,48 @@
+#include "server/core/service_error.h"
+
+#include "google/rpc/error_details.pb.h"
+
+namespace pyasc::server {
+namespace {
+
+constexpr char kDomain[] = "pyasc";
+constexpr char kUrlPrefix[] = "type.googleapis.com/";
+
+void Attach(absl::Status &status, const google::protobuf::Message &detail) {
+  status.SetPayload(kUrlPrefix + detail.GetDescriptor()->full_name(),
+                    absl::Cord(detail.SerializeAsString()));
+}
+
+} // namespace
+
+absl::Status ServiceError(absl::StatusCode code, std::string message, const ErrorDetails &details) {
+  absl::Status status(code, message);
+  google::rpc::ErrorInfo info;
+  info.set_reason(details.reason);
+  info.set_domain(kDomain);
+  for (const auto &[key, value] : details.metadata)
+    (*info.mutable_metadata())[key] = value;
+  Attach(status, info);
+  if (details.retry_after) {
+    google::rpc::RetryInfo retry;
+    auto ms = details.retry_after->count();
+    retry.mutable_retry_delay()->set_seconds(ms / 1000);
+    retry.mutable_retry_delay()->set_nanos(static_cast<int>(ms % 1000) * 1'000'000);
+    Attach(status, retry);
+  }
+  return status;
+}
+
+google::rpc::Status ToRpcStatus(const absl::Status &status) {
+  google::rpc::Status rpc;
+  rpc.set_code(static_cast<int>(status.code()));
+  rpc.set_message(std::string(status.message()));
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord &payload) {
+    google::protobuf::Any *any = rpc.add_details();
+    any->set_type_url(std::string(url));
+    any->set_value(std::string(payload));
+  });
+  return rpc;
+}
+
+} // namespace pyasc::server

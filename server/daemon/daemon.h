@@ -1,0 +1,58 @@
+// The running daemon: puts the parts together and takes them apart in the right order.
+#ifndef PYASC_SERVER_DAEMON_DAEMON_H
+#define PYASC_SERVER_DAEMON_DAEMON_H
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "server/cache/artifact_cache.h"
+#include "server/config/config.h"
+#include "server/daemon/pooled_backend.h"
+#include "server/metrics/http_server.h"
+#include "server/metrics/metrics.h"
+#include "server/process/spawner.h"
+#include "server/rpc/rpc_server.h"
+#include "server/rpc/service_context.h"
+
+namespace pyasc::server {
+
+inline constexpr char kVersion[] = "0.1.0";
+
+class Daemon {
+public:
+  // `spawner` was started, and `capabilities` asked for, while the process had one thread.
+  Daemon(const Config &config, Spawner &spawner, v1::GetCapabilitiesReply capabilities,
+         std::string worker);
+  // UNAVAILABLE: an address is taken.
+  absl::Status Start();
+  // Serves until SIGTERM or SIGINT, AdminService.Shutdown, or idleness; then stops cleanly.
+  // REQUIRES: those two signals are blocked in every thread.
+  void Run();
+
+private:
+  void Stop(std::chrono::milliseconds grace);
+  PooledBackend::Options BackendOptions() const;
+  v1::GetStatsReply Stats() const;
+  void UpdateMetrics();
+
+  const Config config_;
+  Spawner &spawner_;
+  const v1::GetCapabilitiesReply capabilities_;
+  const std::string worker_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  Metrics metrics_;
+  Admission admission_;
+  std::unique_ptr<ArtifactCache> cache_;
+  std::unique_ptr<PooledBackend> backend_;
+  std::unique_ptr<ServiceContext> service_;
+  std::unique_ptr<RpcServer> rpc_;
+  std::unique_ptr<HttpServer> http_;
+  std::atomic<int64_t> shutdown_grace_ms_{-1}; // set by AdminService.Shutdown
+  UniqueFd wake_;                              // eventfd
+};
+
+} // namespace pyasc::server
+
+#endif // PYASC_SERVER_DAEMON_DAEMON_H

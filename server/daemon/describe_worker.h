@@ -1,0 +1,18 @@
+// Asks the worker program what it is: build id, targets, SoCs.
+#ifndef PYASC_SERVER_DAEMON_DESCRIBE_WORKER_H
+#define PYASC_SERVER_DAEMON_DESCRIBE_WORKER_H
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "pyasc/v1/compile.pb.h"
+
+namespace pyasc::server {
+
+// Runs `path --describe`, which prints a serialised GetCapabilitiesReply.
+// REQUIRES: the process has one thread.
+absl::StatusOr<v1::GetCapabilitiesReply> DescribeWorker(const std::string &path);
+
+} // namespace pyasc::server
+
+#endif // PYASC_SERVER_DAEMON_DESCRIBE_WORKER_H

@@ -1,0 +1,185 @@
+#include "server/daemon/device_pool.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/core/service_error.h"
+#include "spdlog/spdlog.h"
+
+namespace pyasc::server {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::chrono::milliseconds kDescribeLimit{30'000};
+
+class LaunchPending : public Pending {
+public:
+  explicit LaunchPending(std::shared_ptr<CancelFlag> flag) : flag_(std::move(flag)) {}
+  void Cancel() override { flag_->Cancel(); }
+
+private:
+  std::shared_ptr<CancelFlag> flag_;
+};
+
+double Seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+} // namespace
+
+DevicePool::DevicePool(Options options, Spawner &spawner, Metrics &metrics)
+    : options_(std::move(options)), metrics_(metrics),
+      lease_(
+          metrics.device_lease_seconds.Add({{"driver", options_.driver}}, Metrics::WorkBuckets())),
+      run_(metrics.run_duration_seconds.Add({{"driver", options_.driver}}, Metrics::WorkBuckets())),
+      queue_full_(metrics.admission_rejected_total.Add({{"reason", "device_queue_full"}})),
+      pool_(std::make_unique<WorkerPool>(options_.pool, spawner, metrics)) {
+  info_.set_ordinal(options_.ordinal);
+  info_.set_driver(options_.driver);
+  info_.set_state(v1::DEVICE_STATE_PROBING);
+  Describe();
+}
+
+void DevicePool::Describe() {
+  WorkerPool::Job job;
+  job.run = [this](WorkerSession &session) {
+    wire::WorkerRequest ask;
+    ask.set_describe_devices(true);
+    auto answer = session.Call(std::move(ask), {}, kDescribeLimit);
+    if (!answer.ok() || answer->devices().devices().empty()) {
+      spdlog::warn("device {}:{} does not answer", options_.driver, options_.ordinal);
+      return SetState(v1::DEVICE_STATE_SUSPECT);
+    }
+    std::lock_guard lock(mutex_);
+    info_ = answer->devices().devices(0);
+    info_.set_driver(options_.driver);
+    info_.set_ordinal(options_.ordinal);
+    info_.set_state(v1::DEVICE_STATE_HEALTHY);
+  };
+  job.drop = [](const absl::Status &) {};
+  pool_->Submit(std::move(job));
+}
+
+void DevicePool::SetState(v1::DeviceState state) {
+  std::lock_guard lock(mutex_);
+  info_.set_state(state);
+}
+
+uint32_t DevicePool::Load() const {
+  WorkerPool::Stats stats = pool_->stats();
+  return stats.busy + stats.queued;
+}
+
+v1::DeviceInfo DevicePool::info() const {
+  uint32_t queued = pool_->stats().queued;
+  std::lock_guard lock(mutex_);
+  v1::DeviceInfo info = info_;
+  info.set_queue_length(queued);
+  return info;
+}
+
+PendingPtr DevicePool::Launch(std::shared_ptr<LaunchWork> work,
+                              std::function<void(LaunchAnswer)> done) {
+  auto cancel = std::make_shared<CancelFlag>();
+  auto answer_once = std::make_shared<std::function<void(LaunchAnswer)>>(std::move(done));
+  WorkerPool::Job job;
+  job.wanted = [cancel] { return !cancel->cancelled(); };
+  job.drop = [answer_once](const absl::Status &why) {
+    LaunchAnswer answer;
+    answer.status = absl::IsCancelled(why)
+                        ? why
+                        : ServiceError(absl::StatusCode::kUnavailable, "the service is stopping",
+                                       {.reason = "STOPPING"});
+    (*answer_once)(std::move(answer));
+  };
+  job.run = [this, work, cancel, answer_once](WorkerSession &session) {
+    (*answer_once)(RunOnDevice(*work, session, *cancel));
+  };
+  if (pool_->Submit(std::move(job)))
+    return std::make_shared<LaunchPending>(std::move(cancel));
+  LaunchAnswer answer;
+  if (pool_->stopping()) {
+    answer.status = ServiceError(absl::StatusCode::kUnavailable, "the service is stopping",
+                                 {.reason = "STOPPING"});
+  } else {
+    queue_full_.Increment();
+    answer.status = ServiceError(
+        absl::StatusCode::kResourceExhausted, "the queue of the device is full; try again later",
+        {.reason = "QUEUE_FULL",
+         .metadata = {{"queue", absl::StrCat(options_.driver, ":", options_.ordinal)}},
+         .retry_after = pool_->ExpectedWait()});
+  }
+  (*answer_once)(std::move(answer));
+  return nullptr;
+}
+
+LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, CancelFlag &cancel) {
+  const Clock::time_point begin = Clock::now();
+  auto limit = options_.time_limit;
+  if (work.time_limit.count() > 0)
+    limit = std::min(limit, work.time_limit);
+  std::vector<int> fds;
+  for (const SharedMemory &memory : work.memory)
+    fds.push_back(memory.fd());
+  auto on_event = [&work](const wire::WorkerReply &event) {
+    if (event.has_progress() && work.on_progress)
+      work.on_progress(event.progress());
+    if (event.has_print() && work.on_print)
+      work.on_print(event.print());
+  };
+  const std::string &key = work.compiled->semantic_key();
+  absl::StatusOr<wire::WorkerReply> reply = absl::UnknownError("");
+  for (bool send_artifact : {!loaded_.count(key), true}) {
+    wire::WorkerRequest ask;
+    *ask.mutable_run() = work.job;
+    ask.mutable_run()->set_artifact_key(key);
+    if (send_artifact)
+      ask.mutable_run()->set_artifact(work.compiled->artifact().data(),
+                                      work.compiled->artifact().size());
+    reply = session.Call(std::move(ask), fds, limit, &cancel, on_event);
+    if (!reply.ok() || !reply->run().artifact_needed())
+      break;
+  }
+  lease_.Observe(Seconds(Clock::now() - begin));
+
+  LaunchAnswer answer;
+  if (!reply.ok()) {
+    loaded_.clear();
+    if (absl::IsCancelled(reply.status()))
+      answer.status = reply.status();
+    else if (absl::IsUnavailable(reply.status()))
+      answer.status =
+          ServiceError(absl::StatusCode::kUnavailable, std::string(reply.status().message()),
+                       {.reason = "NO_WORKER", .retry_after = std::chrono::milliseconds(1000)});
+    else
+      answer.failure = std::string(reply.status().message());
+    SetState(absl::IsUnavailable(reply.status()) ? v1::DEVICE_STATE_SUSPECT
+                                                 : v1::DEVICE_STATE_HEALTHY);
+    return answer;
+  }
+  SetState(v1::DEVICE_STATE_HEALTHY);
+  if (!reply->has_run() || reply->run().artifact_needed()) {
+    answer.failure = "the device worker gave no answer";
+    return answer;
+  }
+  run_.Observe(Seconds(Clock::now() - begin));
+  if (loaded_.size() > 1024)
+    loaded_.clear(); // only a hint: the worker asks when it needs the artifact
+  loaded_.insert(key);
+  answer.result = std::move(*reply->mutable_run());
+  return answer;
+}
+
+void DevicePool::UpdateMetrics() {
+  v1::DeviceInfo now = info();
+  const std::string device = absl::StrCat(options_.driver, ":", options_.ordinal);
+  for (auto [state, label] : {std::pair{v1::DEVICE_STATE_HEALTHY, "healthy"},
+                              std::pair{v1::DEVICE_STATE_SUSPECT, "suspect"},
+                              std::pair{v1::DEVICE_STATE_QUARANTINED, "quarantined"},
+                              std::pair{v1::DEVICE_STATE_PROBING, "probing"}})
+    metrics_.device_state.Add({{"device", device}, {"state", label}})
+        .Set(now.state() == state ? 1 : 0);
+}
+
+} // namespace pyasc::server

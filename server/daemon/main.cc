@@ -1,0 +1,108 @@
+// pyascd: reads its configuration, starts the helper that spawns workers while there is still one
+// thread, then becomes the daemon.
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/config/config.h"
+#include "server/daemon/daemon.h"
+#include "server/daemon/describe_worker.h"
+#include "server/process/spawner.h"
+#include "spdlog/async.h"
+#include "spdlog/sinks/stdout_sinks.h"
+#include "spdlog/spdlog.h"
+
+namespace {
+
+constexpr int kUsage = 2;
+constexpr int kFailed = 3;
+
+int Fail(int code, const absl::Status &status) {
+  std::fprintf(stderr, "pyascd: %s\n", std::string(status.message()).c_str());
+  return code;
+}
+
+std::string WorkerPath(const pyasc::server::Config &config) {
+  if (!config.worker.empty())
+    return config.worker;
+  std::error_code error;
+  auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (self.parent_path() / "pyasc-worker").string();
+}
+
+void StartLogging(const std::string &level) {
+  // Asynchronous, and dropping the oldest lines before it would block: a log that nobody reads
+  // must not stop the service.
+  spdlog::init_thread_pool(8192, 1);
+  auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  auto logger = std::make_shared<spdlog::async_logger>(
+      "pyascd", sink, spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest);
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+  logger->set_level(spdlog::level::from_str(level == "warn" ? "warning" : level));
+  logger->flush_on(spdlog::level::warn);
+  spdlog::set_default_logger(logger);
+  spdlog::flush_every(std::chrono::seconds(1));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  using namespace pyasc::server;
+  auto line = ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc),
+                               [](const char *name) { return std::getenv(name); });
+  if (!line.ok())
+    return Fail(kUsage, line.status());
+  if (line->help) {
+    std::fputs(HelpText().c_str(), stdout);
+    return 0;
+  }
+  if (line->version) {
+    std::printf("pyascd %s\n", kVersion);
+    return 0;
+  }
+  if (absl::Status s = Validate(line->config); !s.ok())
+    return Fail(kUsage, s);
+  if (line->check_config) {
+    std::printf("# file: %s\n%s", line->config_file.empty() ? "none" : line->config_file.c_str(),
+                ToYaml(line->config).c_str());
+    return 0;
+  }
+
+  std::signal(SIGPIPE, SIG_IGN);
+  auto spawner = Spawner::Start();
+  if (!spawner.ok())
+    return Fail(kFailed, spawner.status());
+  const std::string worker = WorkerPath(line->config);
+  auto capabilities = DescribeWorker(worker);
+  if (!capabilities.ok())
+    return Fail(kFailed, capabilities.status());
+
+  // Blocked before any thread starts, so that all inherit it; Run takes them from a descriptor.
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  StartLogging(line->config.log_level);
+  capabilities->set_version(kVersion);
+  spdlog::info("pyascd {} starts, worker build {}", kVersion,
+               capabilities->build_id().substr(0, 16));
+  {
+    Daemon daemon(line->config, **spawner, *capabilities, worker);
+    if (absl::Status s = daemon.Start(); !s.ok()) {
+      spdlog::shutdown();
+      return Fail(kFailed, s);
+    }
+    daemon.Run();
+  }
+  spawner->reset();
+  spdlog::shutdown();
+  return 0;
+}

@@ -1,0 +1,292 @@
+#include "server/daemon/pooled_backend.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/core/service_error.h"
+#include "server/core/sha256.h"
+#include "spdlog/spdlog.h"
+
+namespace pyasc::server {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+class FlightWaiter : public Pending {
+public:
+  FlightWaiter(Flights &flights, std::string key, uint64_t waiter)
+      : flights_(flights), key_(std::move(key)), waiter_(waiter) {}
+  void Cancel() override { flights_.Leave(key_, waiter_); }
+
+private:
+  Flights &flights_;
+  std::string key_;
+  uint64_t waiter_;
+};
+
+absl::Status Stopping() {
+  return ServiceError(absl::StatusCode::kUnavailable, "the service is stopping",
+                      {.reason = "STOPPING", .retry_after = std::chrono::milliseconds(1000)});
+}
+
+const char *ResultLabel(const CompiledPtr &compiled) {
+  switch (compiled->outcome()) {
+  case v1::OUTCOME_OK:
+    return "ok";
+  case v1::OUTCOME_REJECTED:
+    return "rejected";
+  default:
+    return "failed";
+  }
+}
+
+} // namespace
+
+PooledBackend::PooledBackend(Options options, ArtifactCache &cache, Spawner &spawner,
+                             Metrics &metrics)
+    : options_(std::move(options)), cache_(cache), metrics_(metrics),
+      led_(metrics.singleflight_total.Add({{"role", "leader"}})),
+      joined_counter_(metrics.singleflight_total.Add({{"role", "joined"}})),
+      queue_full_(metrics.admission_rejected_total.Add({{"reason", "compile_queue_full"}})),
+      compile_pool_(std::make_unique<WorkerPool>(options_.compile, spawner, metrics)),
+      executor_(std::make_unique<Executor>(2)) {
+  for (const DevicePool::Options &device : options_.devices)
+    devices_.push_back(std::make_unique<DevicePool>(device, spawner, metrics));
+}
+
+PooledBackend::~PooledBackend() { Stop(Clock::now()); }
+
+PendingPtr PooledBackend::Compile(v1::CompileRequest request,
+                                  std::function<void(const CompileAnswer &)> done) {
+  std::string key = RequestKey(request, options_.build);
+  if (CompiledPtr hit = cache_.FindInMemory(key)) {
+    done({std::move(hit), v1::CACHE_RESULT_HIT, std::move(key), 0});
+    return nullptr;
+  }
+  Flights::Joined joined =
+      flights_.Join(key, [key, done = std::move(done)](const FlightResult &result, bool led) {
+        // Those who joined say so, unless the flight found the answer without compiling.
+        bool compiled = result.cache == v1::CACHE_RESULT_MISS;
+        done({result.compiled, !led && compiled ? v1::CACHE_RESULT_JOINED : result.cache, key,
+              result.queue_ns});
+      });
+  auto waiter = std::make_shared<FlightWaiter>(flights_, key, joined.waiter);
+  if (!joined.led) {
+    joined_counter_.Increment();
+    joined_.fetch_add(1, std::memory_order_relaxed);
+    return waiter;
+  }
+  led_.Increment();
+  auto task = std::make_shared<CompileTask>(CompileTask{std::move(request), std::move(key)});
+  executor_->Post([this, task] { LookUp(task); });
+  return waiter;
+}
+
+void PooledBackend::LookUp(const TaskPtr &task) {
+  // Memory again, too: the flight before this one may have ended since.
+  if (CompiledPtr hit = cache_.Find(task->request_key))
+    return flights_.Finish(task->request_key, {std::move(hit), v1::CACHE_RESULT_HIT});
+  WorkerPool::Job job;
+  job.wanted = [this, task] { return !flights_.AbandonIfUnwanted(task->request_key); };
+  job.run = [this, task](WorkerSession &session) { RunInWorker(task, session); };
+  job.drop = [this, task](const absl::Status &why) {
+    // CANCELLED: the flight was abandoned above, and another of its key may have begun.
+    if (!absl::IsCancelled(why))
+      flights_.Finish(task->request_key, {Stopping()});
+  };
+  if (compile_pool_->Submit(std::move(job)))
+    return;
+  if (compile_pool_->stopping())
+    return flights_.Finish(task->request_key, {Stopping()});
+  queue_full_.Increment();
+  flights_.Finish(task->request_key,
+                  {ServiceError(absl::StatusCode::kResourceExhausted,
+                                "the queue of compiles is full; try again later",
+                                {.reason = "QUEUE_FULL",
+                                 .metadata = {{"queue", "compile"}},
+                                 .retry_after = compile_pool_->ExpectedWait()})});
+}
+
+absl::StatusOr<wire::WorkerReply> PooledBackend::Ask(WorkerSession &session,
+                                                     wire::WorkerRequest request) {
+  return session.Call(std::move(request), {}, options_.compile_time_limit);
+}
+
+void PooledBackend::RunInWorker(const TaskPtr &task, WorkerSession &session) {
+  wire::WorkerRequest ask;
+  *ask.mutable_key()->mutable_request() = task->request;
+  absl::StatusOr<wire::WorkerReply> answer = Ask(session, std::move(ask));
+  if (!answer.ok())
+    return flights_.Finish(task->request_key, Failure(answer.status(), task, session));
+  if (answer->semantic_key().empty()) {
+    // It does not get through semantic analysis: the compile says why. Without a meaning there is
+    // nothing to share; should it succeed all the same, the text is its meaning.
+    return CompileInWorker(task, session, "");
+  }
+  std::string semantic = SemanticCacheKey(answer->semantic_key(), task->request, options_.build);
+  const int64_t waited = session.queue_wait().count();
+  if (CompiledPtr hit = cache_.FindSemantic(semantic)) {
+    cache_.PutAlias(task->request_key, hit);
+    return flights_.Finish(task->request_key, {std::move(hit), v1::CACHE_RESULT_HIT_ALIAS, waited});
+  }
+  const std::string flight = "semantic/" + semantic;
+  Flights::Joined joined =
+      flights_.Join(flight, [this, task, waited](const FlightResult &result, bool led) {
+        if (led)
+          return; // finished by CompileInWorker itself
+        if (result.compiled.ok())
+          cache_.PutAlias(task->request_key, *result.compiled);
+        flights_.Finish(task->request_key, {result.compiled, v1::CACHE_RESULT_JOINED, waited});
+      });
+  if (!joined.led) {
+    joined_counter_.Increment();
+    joined_.fetch_add(1, std::memory_order_relaxed);
+    return; // this worker is free for something else
+  }
+  CompileInWorker(task, session, semantic);
+}
+
+void PooledBackend::CompileInWorker(const TaskPtr &task, WorkerSession &session,
+                                    const std::string &semantic) {
+  const Clock::time_point begin = Clock::now();
+  compiles_.fetch_add(1, std::memory_order_relaxed);
+  FlightResult result{absl::UnknownError(""), v1::CACHE_RESULT_MISS, session.queue_wait().count()};
+  // The flight before this one may have stored it between the look-up and the join.
+  CompiledPtr stored = semantic.empty() ? nullptr : cache_.FindInMemory(semantic);
+  if (stored) {
+    compiles_.fetch_sub(1, std::memory_order_relaxed);
+    cache_.PutAlias(task->request_key, stored);
+    result.compiled = stored;
+    result.cache = v1::CACHE_RESULT_HIT_ALIAS;
+  } else {
+    wire::WorkerRequest ask;
+    *ask.mutable_compile()->mutable_request() = task->request;
+    absl::StatusOr<wire::WorkerReply> answer = Ask(session, std::move(ask));
+    if (!answer.ok()) {
+      result = Failure(answer.status(), task, session);
+    } else if (!answer->has_compile()) {
+      result.compiled = Compiled::Failed("the compiler gave no answer");
+    } else {
+      std::string key = semantic.empty()
+                            ? SemanticCacheKey(task->request_key, task->request, options_.build)
+                            : semantic;
+      auto compiled = Compiled::FromWorker(std::move(*answer->mutable_compile()), task->request,
+                                           key, options_.build.build_id);
+      result.compiled = compiled.ok() ? *std::move(compiled)
+                                      : Compiled::Failed(std::string(compiled.status().message()));
+      cache_.Put(task->request_key, *result.compiled);
+    }
+    if (result.compiled.ok()) {
+      double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      metrics_.compile_duration_seconds
+          .Add({{"result", ResultLabel(*result.compiled)}}, Metrics::WorkBuckets())
+          .Observe(seconds);
+      spdlog::info("[{}] compile {} {} in {:.1f} ms, key {}", task->request.request_id(),
+                   task->request.kernel(), ResultLabel(*result.compiled), seconds * 1e3,
+                   task->request_key.substr(0, 12));
+    }
+  }
+  if (!semantic.empty())
+    flights_.Finish("semantic/" + semantic, result);
+  flights_.Finish(task->request_key, result);
+}
+
+FlightResult PooledBackend::Failure(const absl::Status &status, const TaskPtr &task,
+                                    WorkerSession &session) {
+  FlightResult result;
+  result.cache = v1::CACHE_RESULT_MISS;
+  result.queue_ns = session.queue_wait().count();
+  if (absl::IsUnavailable(status))
+    result.compiled =
+        ServiceError(absl::StatusCode::kUnavailable, std::string(status.message()),
+                     {.reason = "NO_WORKER", .retry_after = std::chrono::milliseconds(1000)});
+  else
+    result.compiled = Compiled::Failed(absl::StrCat("the compiler ", status.message()));
+  return result;
+}
+
+PendingPtr PooledBackend::Launch(std::shared_ptr<LaunchWork> work,
+                                 std::function<void(LaunchAnswer)> done) {
+  DevicePool *best = nullptr;
+  bool driver_known = false;
+  for (const auto &pool : devices_) {
+    if (pool->options().driver != TargetName(work->target))
+      continue;
+    driver_known = true;
+    if (work->ordinal && *work->ordinal != pool->options().ordinal)
+      continue;
+    if (!best || pool->Load() < best->Load())
+      best = pool.get();
+  }
+  if (best)
+    return best->Launch(std::move(work), std::move(done));
+  std::string text = driver_known ? absl::StrCat("there is no device ", *work->ordinal,
+                                                 " of driver '", TargetName(work->target), "'")
+                                  : absl::StrCat("this service has no device of driver '",
+                                                 TargetName(work->target), "'");
+  done({ServiceError(absl::StatusCode::kNotFound, text, {.reason = "NO_SUCH_DEVICE"}), "", {}});
+  return nullptr;
+}
+
+std::vector<v1::DeviceInfo> PooledBackend::Devices() {
+  std::vector<v1::DeviceInfo> devices;
+  for (const auto &pool : devices_)
+    devices.push_back(pool->info());
+  return devices;
+}
+
+absl::StatusOr<std::string> PooledBackend::ArtifactRecord(const std::string &key) {
+  CompiledPtr found = cache_.FindSemantic(key);
+  if (!found)
+    found = cache_.Find(key);
+  if (!found)
+    return ServiceError(absl::StatusCode::kNotFound, "no artifact with this key is cached",
+                        {.reason = "NO_SUCH_ARTIFACT"});
+  v1::ArtifactRecord record;
+  record.set_schema_version(1);
+  record.set_artifact(found->artifact().data(), found->artifact().size());
+  record.set_sha256(Sha256::Of(found->artifact()));
+  return record.SerializeAsString();
+}
+
+void PooledBackend::Stop(Clock::time_point deadline) {
+  compile_pool_->Stop(deadline);
+  for (const auto &pool : devices_)
+    pool->Stop(deadline);
+}
+
+std::vector<v1::WorkerStats> PooledBackend::WorkerStats() const {
+  std::vector<v1::WorkerStats> all;
+  auto add = [&](const WorkerPool &pool) {
+    WorkerPool::Stats from = pool.stats();
+    // One entry a role: devices are summed up.
+    auto same = std::find_if(all.begin(), all.end(), [&](const v1::WorkerStats &s) {
+      return s.role() == pool.options().role;
+    });
+    v1::WorkerStats &to = same == all.end() ? all.emplace_back() : *same;
+    to.set_role(pool.options().role);
+    to.set_alive(to.alive() + from.alive);
+    to.set_busy(to.busy() + from.busy);
+    to.set_jobs_started(to.jobs_started() + from.started);
+    to.set_jobs_finished(to.jobs_finished() + from.finished);
+    to.set_restarts(to.restarts() + from.restarts);
+    to.set_queue_depth(to.queue_depth() + from.queued);
+  };
+  add(*compile_pool_);
+  for (const auto &pool : devices_)
+    add(pool->pool());
+  return all;
+}
+
+void PooledBackend::UpdateMetrics() {
+  metrics_.flights.Add({}).Set(static_cast<double>(flights_.size()));
+  for (const v1::WorkerStats &stats : WorkerStats()) {
+    metrics_.queue_depth.Add({{"role", stats.role()}}).Set(stats.queue_depth());
+    metrics_.workers_alive.Add({{"role", stats.role()}}).Set(stats.alive());
+  }
+  for (const auto &pool : devices_)
+    pool->UpdateMetrics();
+}
+
+} // namespace pyasc::server

@@ -1,0 +1,238 @@
+#include "server/process/worker_pool.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "spdlog/spdlog.h"
+
+namespace pyasc::server {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kFirstPause{50};
+constexpr milliseconds kLongestPause{5000};
+
+const char *ReasonLabel(const absl::Status &why) {
+  switch (why.code()) {
+  case absl::StatusCode::kDeadlineExceeded:
+    return "timeout";
+  case absl::StatusCode::kResourceExhausted:
+    return "memory";
+  case absl::StatusCode::kCancelled:
+    return "cancelled";
+  case absl::StatusCode::kDataLoss:
+    return "protocol";
+  case absl::StatusCode::kUnavailable:
+    return "start";
+  default:
+    return "crash";
+  }
+}
+
+double Seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+} // namespace
+
+void CancelFlag::Cancel() {
+  std::lock_guard lock(mutex_);
+  cancelled_ = true;
+  if (kill_)
+    kill_();
+}
+
+bool CancelFlag::cancelled() const {
+  std::lock_guard lock(mutex_);
+  return cancelled_;
+}
+
+absl::StatusOr<wire::WorkerReply>
+WorkerSession::Call(wire::WorkerRequest request, std::span<const int> fds, milliseconds time_limit,
+                    CancelFlag *cancel,
+                    const std::function<void(const wire::WorkerReply &)> &on_event) {
+  if (absl::Status s = pool_.EnsureProcess(process_); !s.ok())
+    return s;
+  if (cancel) {
+    std::lock_guard lock(cancel->mutex_);
+    if (cancel->cancelled_)
+      return absl::CancelledError("cancelled by the caller");
+    cancel->kill_ = [process = process_.get()] { process->Kill(); };
+  }
+  absl::StatusOr<wire::WorkerReply> reply =
+      process_->Call(std::move(request), fds, time_limit, on_event);
+  if (cancel) {
+    std::lock_guard lock(cancel->mutex_);
+    cancel->kill_ = nullptr;
+    // Killed, or about to be: either way this worker is not to be used again.
+    if (cancel->cancelled_)
+      reply = absl::CancelledError("cancelled by the caller");
+  }
+  if (!reply.ok()) {
+    pool_.CountEnd(reply.status());
+    {
+      std::lock_guard lock(pool_.mutex_);
+      pool_.live_.erase(process_.get());
+      --pool_.stats_.alive;
+    }
+    process_.reset();
+  }
+  return reply;
+}
+
+WorkerPool::WorkerPool(Options options, Spawner &spawner, Metrics &metrics)
+    : options_(std::move(options)), spawner_(spawner), metrics_(metrics),
+      queue_wait_(
+          metrics.queue_wait_seconds.Add({{"role", options_.role}}, Metrics::WorkBuckets())),
+      started_(metrics.jobs_started_total.Add({{"role", options_.role}})),
+      finished_(metrics.jobs_finished_total.Add({{"role", options_.role}})) {
+  for (size_t i = 0; i < options_.workers; ++i)
+    threads_.emplace_back([this, i] { ServeSlot(i); });
+}
+
+WorkerPool::~WorkerPool() { Stop(Clock::now()); }
+
+bool WorkerPool::Submit(Job &&job) {
+  std::lock_guard lock(mutex_);
+  if (stopping_ || queue_.size() >= options_.max_queue)
+    return false;
+  queue_.push_back({std::move(job), Clock::now()});
+  changed_.notify_one();
+  return true;
+}
+
+void WorkerPool::Stop(Clock::time_point deadline) {
+  std::deque<Queued> dropped;
+  {
+    std::unique_lock lock(mutex_);
+    stopping_ = true;
+    dropped.swap(queue_);
+    changed_.notify_all();
+  }
+  for (Queued &q : dropped)
+    q.job.drop(absl::UnavailableError("the service is stopping"));
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, deadline, [&] { return stats_.busy == 0; });
+    // A worker that is being waited for sees its process die; its job fails like any crash.
+    for (WorkerProcess *process : live_)
+      process->Kill();
+  }
+  for (std::thread &thread : threads_)
+    if (thread.joinable())
+      thread.join();
+}
+
+bool WorkerPool::stopping() const {
+  std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+WorkerPool::Stats WorkerPool::stats() const {
+  std::lock_guard lock(mutex_);
+  Stats stats = stats_;
+  stats.queued = static_cast<uint32_t>(queue_.size());
+  return stats;
+}
+
+milliseconds WorkerPool::ExpectedWait() const {
+  std::lock_guard lock(mutex_);
+  auto wait = mean_job_ * (queue_.size() + 1) / std::max<size_t>(options_.workers, 1);
+  return std::clamp(std::chrono::duration_cast<milliseconds>(wait), milliseconds(50),
+                    milliseconds(30'000));
+}
+
+absl::Status WorkerPool::EnsureProcess(std::unique_ptr<WorkerProcess> &process) {
+  if (process && process->Alive())
+    return absl::OkStatus();
+  if (process) { // it went away by itself between two jobs
+    CountEnd(absl::AbortedError("ended while it was idle"));
+    std::lock_guard lock(mutex_);
+    live_.erase(process.get());
+    --stats_.alive;
+    process.reset();
+  }
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, no_start_before_, [&] { return stopping_; });
+    if (stopping_)
+      return absl::UnavailableError("the service is stopping");
+  }
+  auto started = WorkerProcess::Start(spawner_, options_.command);
+  std::unique_lock lock(mutex_);
+  if (!started.ok()) {
+    auto pause = std::min(kFirstPause * (1 << std::min(start_failures_, 10)), kLongestPause);
+    ++start_failures_;
+    no_start_before_ = Clock::now() + pause;
+    lock.unlock();
+    CountEnd(absl::UnavailableError(started.status().message()));
+    return absl::UnavailableError(
+        absl::StrCat("no ", options_.what, " can be started: ", started.status().message()));
+  }
+  start_failures_ = 0;
+  process = *std::move(started);
+  live_.insert(process.get());
+  ++stats_.alive;
+  return absl::OkStatus();
+}
+
+void WorkerPool::CountEnd(const absl::Status &why) {
+  {
+    std::lock_guard lock(mutex_);
+    ++stats_.restarts;
+  }
+  metrics_.worker_restarts_total.Add({{"role", options_.role}, {"reason", ReasonLabel(why)}})
+      .Increment();
+  spdlog::warn("{}: a worker {}", options_.what, std::string(why.message()));
+}
+
+void WorkerPool::ServeSlot(size_t index) {
+  std::unique_ptr<WorkerProcess> process;
+  for (;;) {
+    // Before there is work, so that the next job does not wait for a process to start.
+    (void)EnsureProcess(process);
+    Queued next;
+    {
+      std::unique_lock lock(mutex_);
+      auto woken = [&] { return stopping_ || !queue_.empty(); };
+      if (process)
+        changed_.wait(lock, woken);
+      else if (!changed_.wait_until(lock, no_start_before_, woken))
+        continue; // time to try to start one again
+      if (stopping_)
+        break;
+      if (queue_.empty())
+        continue;
+      next = std::move(queue_.front());
+      queue_.pop_front();
+      if (!next.job.wanted || next.job.wanted()) {
+        ++stats_.busy;
+        ++stats_.started;
+      } else {
+        lock.unlock();
+        next.job.drop(absl::CancelledError("nobody waits for the job any more"));
+        continue;
+      }
+    }
+    WorkerSession session(*this, process);
+    const Clock::time_point begin = Clock::now();
+    session.queue_wait_ = begin - next.at;
+    queue_wait_.Observe(Seconds(begin - next.at));
+    started_.Increment();
+    next.job.run(session);
+    finished_.Increment();
+    std::lock_guard lock(mutex_);
+    mean_job_ = (mean_job_ * 7 + (Clock::now() - begin)) / 8;
+    --stats_.busy;
+    ++stats_.finished;
+    changed_.notify_all();
+  }
+  std::lock_guard lock(mutex_);
+  if (process) {
+    live_.erase(process.get());
+    --stats_.alive;
+  }
+}
+
+} // namespace pyasc::server

@@ -1,0 +1,132 @@
+// A pool of worker processes of one role, with a bounded queue before it.
+//
+// Every worker has a thread of its own here, which takes a job, talks to its process and replaces
+// the process when it has crashed, hung or eaten its memory. A worker that fails to start is tried
+// again after a growing pause; one that a job has killed is replaced at once.
+#ifndef PYASC_SERVER_PROCESS_WORKER_POOL_H
+#define PYASC_SERVER_PROCESS_WORKER_POOL_H
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/metrics/metrics.h"
+#include "server/process/worker_process.h"
+
+namespace pyasc::server {
+
+// Lets another thread end a job: before it starts it is dropped, afterwards its worker is killed.
+class CancelFlag {
+public:
+  void Cancel();
+  bool cancelled() const;
+
+private:
+  friend class WorkerSession;
+  mutable std::mutex mutex_;
+  bool cancelled_ = false;
+  std::function<void()> kill_;
+};
+
+// What a running job sees of its worker. Valid while the job's `run` runs.
+class WorkerSession {
+public:
+  // As WorkerProcess::Call; a dead worker is replaced first. CANCELLED when `cancel` was set.
+  // UNAVAILABLE when no worker can be started.
+  absl::StatusOr<wire::WorkerReply>
+  Call(wire::WorkerRequest request, std::span<const int> fds, std::chrono::milliseconds time_limit,
+       CancelFlag *cancel = nullptr,
+       const std::function<void(const wire::WorkerReply &)> &on_event = nullptr);
+
+  std::chrono::nanoseconds queue_wait() const { return queue_wait_; }
+
+private:
+  friend class WorkerPool;
+  struct Slot;
+  WorkerSession(class WorkerPool &pool, std::unique_ptr<WorkerProcess> &process)
+      : pool_(pool), process_(process) {}
+
+  class WorkerPool &pool_;
+  std::unique_ptr<WorkerProcess> &process_;
+  std::chrono::nanoseconds queue_wait_{};
+};
+
+class WorkerPool {
+public:
+  struct Options {
+    // Label in metrics and logs: "compile", "device".
+    std::string role;
+    // What the workers are for, in messages: "compile worker", "device worker sim:0".
+    std::string what;
+    WorkerCommand command;
+    size_t workers = 1;
+    size_t max_queue = 256;
+  };
+  struct Job {
+    // Asked when the job's turn comes; false: nobody wants it any more. May be empty.
+    std::function<bool()> wanted;
+    std::function<void(WorkerSession &)> run;
+    // Called instead of run: CANCELLED (unwanted) or UNAVAILABLE (the pool stops).
+    std::function<void(absl::Status)> drop;
+  };
+  struct Stats {
+    uint32_t alive = 0, busy = 0, queued = 0;
+    uint64_t started = 0, finished = 0, restarts = 0;
+  };
+
+  WorkerPool(Options options, Spawner &spawner, Metrics &metrics);
+  ~WorkerPool();
+
+  // False: the queue is full or the pool stops; the job is untouched.
+  bool Submit(Job &&job);
+  // Takes no more jobs, drops what is queued, and waits for what runs; kills the workers that
+  // still work at `deadline`. Idempotent.
+  void Stop(std::chrono::steady_clock::time_point deadline);
+  bool stopping() const;
+  Stats stats() const;
+  const Options &options() const { return options_; }
+  // A guess of how long a job that is queued now would wait.
+  std::chrono::milliseconds ExpectedWait() const;
+
+private:
+  friend class WorkerSession;
+  struct Queued {
+    Job job;
+    std::chrono::steady_clock::time_point at;
+  };
+  void ServeSlot(size_t index);
+  // Starts the process of a slot when it has none. UNAVAILABLE: it does not start.
+  absl::Status EnsureProcess(std::unique_ptr<WorkerProcess> &process);
+  void CountEnd(const absl::Status &why);
+
+  const Options options_;
+  Spawner &spawner_;
+  Metrics &metrics_;
+  prometheus::Histogram &queue_wait_;
+  prometheus::Counter &started_;
+  prometheus::Counter &finished_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Queued> queue_;
+  std::set<WorkerProcess *> live_; // for killing at Stop
+  bool stopping_ = false;
+  Stats stats_;
+  int start_failures_ = 0;
+  std::chrono::steady_clock::time_point no_start_before_{};
+  std::chrono::nanoseconds mean_job_{std::chrono::milliseconds(100)};
+  std::vector<std::thread> threads_;
+};
+
+} // namespace pyasc::server
+
+#endif // PYASC_SERVER_PROCESS_WORKER_POOL_H

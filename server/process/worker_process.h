@@ -1,0 +1,71 @@
+// One live worker process and the conversation with it.
+#ifndef PYASC_SERVER_PROCESS_WORKER_PROCESS_H
+#define PYASC_SERVER_PROCESS_WORKER_PROCESS_H
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pyasc/worker/v1/worker.pb.h"
+#include "server/process/frame.h"
+#include "server/process/spawner.h"
+
+namespace pyasc::server {
+
+namespace wire = pyasc::worker::v1;
+
+struct WorkerCommand {
+  std::vector<std::string> argv;
+  ProcessLimits limits;
+  // From exec to the first pong.
+  std::chrono::milliseconds start_timeout{30'000};
+};
+
+// Used by one thread, save Kill().
+class WorkerProcess {
+public:
+  static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(Spawner &spawner,
+                                                              const WorkerCommand &command);
+  // Kills the process when it still runs.
+  ~WorkerProcess();
+
+  // Sends one request and returns its final reply; what comes before goes to `on_event`.
+  // On an error the process is dead or about to be: the object is of no further use.
+  //   ABORTED             it crashed or ended: "crashed (signal 11)"
+  //   RESOURCE_EXHAUSTED  it ran into its memory limit
+  //   DEADLINE_EXCEEDED   it exceeded `time_limit` and was killed
+  //   DATA_LOSS           it sent something else than the protocol has
+  absl::StatusOr<wire::WorkerReply>
+  Call(wire::WorkerRequest request, std::span<const int> fds, std::chrono::milliseconds time_limit,
+       const std::function<void(const wire::WorkerReply &)> &on_event);
+
+  // False when the process has closed its socket while nobody asked it anything.
+  bool Alive() const;
+  // From any thread.
+  void Kill() { spawner_.Kill(pid_); }
+  pid_t pid() const { return pid_; }
+
+private:
+  WorkerProcess(Spawner &spawner, const ProcessLimits &limits, pid_t pid, UniqueFd socket)
+      : spawner_(spawner), limits_(limits), pid_(pid), channel_(std::move(socket)) {}
+  // Waits for the end of a process that has closed its socket, and says how it ended.
+  absl::Status DescribeEnd();
+
+  Spawner &spawner_;
+  ProcessLimits limits_;
+  pid_t pid_;
+  FrameChannel channel_;
+  uint64_t next_id_ = 1;
+  bool ended_ = false;
+};
+
+// "4 GiB", "30 s", "1.5 s".
+std::string FormatBytes(uint64_t bytes);
+std::string FormatDuration(std::chrono::milliseconds duration);
+
+} // namespace pyasc::server
+
+#endif // PYASC_SERVER_PROCESS_WORKER_PROCESS_H

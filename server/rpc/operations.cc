@@ -1,0 +1,313 @@
+#include "server/rpc/operations.h"
+
+#include <algorithm>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "grpcpp/alarm.h"
+#include "server/core/service_error.h"
+
+namespace pyasc::server {
+
+using google::longrunning::Operation;
+
+namespace {
+
+absl::Status NoSuchOperation(const std::string &name) {
+  return ServiceError(absl::StatusCode::kNotFound,
+                      absl::StrCat("there is no operation '", name, "'"),
+                      {.reason = "NO_SUCH_OPERATION"});
+}
+
+std::string NewName() {
+  static std::mutex mutex;
+  static std::mt19937_64 random{std::random_device{}()};
+  std::lock_guard lock(mutex);
+  return absl::StrFormat("operations/%016x%016x", random(), random());
+}
+
+// One WaitOperation call. The operation's end, the timeout and the caller's leaving race.
+class WaitCall final : public grpc::ServerUnaryReactor {
+public:
+  WaitCall(OperationStore &store, std::string name, Operation *reply)
+      : store_(store), name_(std::move(name)), reply_(reply) {}
+
+  void Begin(std::optional<std::chrono::nanoseconds> timeout) {
+    if (timeout) {
+      // The alarm's callback is one more thing that must come before the object may go.
+      ++holds_;
+      alarm_.Set(std::chrono::system_clock::now() +
+                     std::chrono::duration_cast<std::chrono::system_clock::duration>(*timeout),
+                 [this](bool) {
+                   TryEnd(false);
+                   Release();
+                 });
+    }
+    ++holds_;
+    uint64_t id = store_.Wait(name_, [this] {
+      TryEnd(false);
+      Release();
+    });
+    std::unique_lock lock(mutex_);
+    waiter_ = id;
+    if (ended_)
+      StopWaiting(lock);
+  }
+  void OnCancel() override { TryEnd(true); }
+  void OnDone() override { Release(); }
+
+private:
+  void TryEnd(bool cancelled) {
+    std::unique_lock lock(mutex_);
+    if (ended_)
+      return;
+    ended_ = true;
+    absl::StatusOr<Operation> operation = store_.Get(name_);
+    if (operation.ok())
+      *reply_ = *operation;
+    ++holds_; // over Finish, after which OnDone may come at any time
+    StopWaiting(lock);
+    if (lock.owns_lock())
+      lock.unlock();
+    alarm_.Cancel();
+    Finish(cancelled ? grpc::Status::CANCELLED : ToGrpcStatus(operation.status()));
+    Release();
+  }
+  void StopWaiting(std::unique_lock<std::mutex> &lock) {
+    uint64_t id = std::exchange(waiter_, 0);
+    lock.unlock();
+    if (id && store_.StopWaiting(name_, id))
+      Release();
+  }
+  void Release() {
+    if (--holds_ == 0)
+      delete this;
+  }
+
+  OperationStore &store_;
+  const std::string name_;
+  Operation *reply_;
+  grpc::Alarm alarm_;
+  std::mutex mutex_;
+  bool ended_ = false;
+  uint64_t waiter_ = 0;
+  std::atomic<int> holds_{1}; // OnDone
+};
+
+} // namespace
+
+absl::StatusOr<Operation> OperationStore::Create(std::function<void()> cancel) {
+  std::lock_guard lock(mutex_);
+  if (entries_.size() >= max_operations_) {
+    // Results that wait to be fetched make room, the oldest first.
+    auto oldest = entries_.end();
+    for (auto it = entries_.begin(); it != entries_.end(); ++it)
+      if (it->second.operation.done() &&
+          (oldest == entries_.end() || it->second.ended < oldest->second.ended))
+        oldest = it;
+    if (oldest == entries_.end())
+      return ServiceError(
+          absl::StatusCode::kResourceExhausted,
+          "too many operations are under way; try again later",
+          {.reason = "TOO_MANY_OPERATIONS", .retry_after = std::chrono::milliseconds(1000)});
+    entries_.erase(oldest);
+  }
+  Operation operation;
+  operation.set_name(NewName());
+  entries_[operation.name()] = {operation, std::move(cancel), false, {}, {}};
+  return operation;
+}
+
+void OperationStore::SetCancel(const std::string &name, std::function<void()> cancel) {
+  {
+    std::lock_guard lock(mutex_);
+    auto found = entries_.find(name);
+    if (found == entries_.end() || found->second.operation.done())
+      return;
+    if (!found->second.cancelled) {
+      found->second.cancel = std::move(cancel);
+      return;
+    }
+  }
+  cancel();
+}
+
+void OperationStore::SetMetadata(const std::string &name,
+                                 const google::protobuf::Message &metadata) {
+  std::lock_guard lock(mutex_);
+  auto found = entries_.find(name);
+  if (found != entries_.end() && !found->second.operation.done())
+    found->second.operation.mutable_metadata()->PackFrom(metadata);
+}
+
+void OperationStore::End(const std::string &name, const std::function<void(Operation &)> &fill) {
+  std::map<uint64_t, std::function<void()>> waiters;
+  {
+    std::lock_guard lock(mutex_);
+    auto found = entries_.find(name);
+    if (found == entries_.end() || found->second.operation.done())
+      return;
+    Entry &entry = found->second;
+    fill(entry.operation);
+    entry.operation.set_done(true);
+    entry.ended = std::chrono::steady_clock::now();
+    entry.cancel = nullptr;
+    waiters.swap(entry.waiters);
+  }
+  for (auto &[id, waiter] : waiters)
+    waiter();
+}
+
+void OperationStore::Finish(const std::string &name, const google::protobuf::Message &response) {
+  End(name, [&](Operation &operation) { operation.mutable_response()->PackFrom(response); });
+}
+
+void OperationStore::Fail(const std::string &name, const absl::Status &status) {
+  End(name, [&](Operation &operation) { *operation.mutable_error() = ToRpcStatus(status); });
+}
+
+absl::StatusOr<Operation> OperationStore::Get(const std::string &name) const {
+  std::lock_guard lock(mutex_);
+  auto found = entries_.find(name);
+  if (found == entries_.end())
+    return NoSuchOperation(name);
+  return found->second.operation;
+}
+
+std::vector<Operation> OperationStore::List(const std::string &after, size_t limit) const {
+  std::lock_guard lock(mutex_);
+  std::vector<Operation> list;
+  for (auto it = entries_.upper_bound(after); it != entries_.end() && list.size() < limit; ++it)
+    list.push_back(it->second.operation);
+  return list;
+}
+
+absl::Status OperationStore::Cancel(const std::string &name) {
+  std::function<void()> cancel;
+  {
+    std::lock_guard lock(mutex_);
+    auto found = entries_.find(name);
+    if (found == entries_.end())
+      return NoSuchOperation(name);
+    if (found->second.operation.done())
+      return absl::OkStatus();
+    found->second.cancelled = true;
+    cancel = std::exchange(found->second.cancel, nullptr);
+  }
+  if (cancel)
+    cancel();
+  Fail(name, absl::CancelledError("the operation was cancelled"));
+  return absl::OkStatus();
+}
+
+absl::Status OperationStore::Delete(const std::string &name) {
+  Entry gone; // waiters are called without the lock
+  {
+    std::lock_guard lock(mutex_);
+    auto found = entries_.find(name);
+    if (found == entries_.end())
+      return NoSuchOperation(name);
+    gone = std::move(found->second);
+    entries_.erase(found);
+  }
+  for (auto &[id, waiter] : gone.waiters)
+    waiter();
+  return absl::OkStatus();
+}
+
+uint64_t OperationStore::Wait(const std::string &name, std::function<void()> done) {
+  {
+    std::lock_guard lock(mutex_);
+    auto found = entries_.find(name);
+    if (found != entries_.end() && !found->second.operation.done()) {
+      uint64_t id = next_waiter_++;
+      found->second.waiters[id] = std::move(done);
+      return id;
+    }
+  }
+  done();
+  return 0;
+}
+
+bool OperationStore::StopWaiting(const std::string &name, uint64_t id) {
+  std::lock_guard lock(mutex_);
+  auto found = entries_.find(name);
+  return found != entries_.end() && found->second.waiters.erase(id) > 0;
+}
+
+size_t OperationStore::running() const {
+  std::lock_guard lock(mutex_);
+  return std::count_if(entries_.begin(), entries_.end(),
+                       [](const auto &e) { return !e.second.operation.done(); });
+}
+
+void OperationStore::Sweep() {
+  const auto limit = std::chrono::steady_clock::now() - std::chrono::hours(1);
+  std::lock_guard lock(mutex_);
+  std::erase_if(entries_,
+                [&](const auto &e) { return e.second.operation.done() && e.second.ended < limit; });
+}
+
+grpc::ServerUnaryReactor *
+OperationsService::ListOperations(grpc::CallbackServerContext *context,
+                                  const google::longrunning::ListOperationsRequest *request,
+                                  google::longrunning::ListOperationsResponse *reply) {
+  const size_t limit = request->page_size() > 0 ? std::min(request->page_size(), 1000) : 100;
+  // The token is the last name of the page before.
+  std::vector<Operation> page = store_.List(request->page_token(), limit + 1);
+  if (page.size() > limit) {
+    page.resize(limit);
+    reply->set_next_page_token(page.back().name());
+  }
+  for (Operation &operation : page)
+    *reply->add_operations() = std::move(operation);
+  grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+grpc::ServerUnaryReactor *
+OperationsService::GetOperation(grpc::CallbackServerContext *context,
+                                const google::longrunning::GetOperationRequest *request,
+                                Operation *reply) {
+  absl::StatusOr<Operation> operation = store_.Get(request->name());
+  if (operation.ok())
+    *reply = *std::move(operation);
+  grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(operation.status()));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor *
+OperationsService::DeleteOperation(grpc::CallbackServerContext *context,
+                                   const google::longrunning::DeleteOperationRequest *request,
+                                   google::protobuf::Empty *) {
+  grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(store_.Delete(request->name())));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor *
+OperationsService::CancelOperation(grpc::CallbackServerContext *context,
+                                   const google::longrunning::CancelOperationRequest *request,
+                                   google::protobuf::Empty *) {
+  grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpcStatus(store_.Cancel(request->name())));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor *
+OperationsService::WaitOperation(grpc::CallbackServerContext *,
+                                 const google::longrunning::WaitOperationRequest *request,
+                                 Operation *reply) {
+  auto *call = new WaitCall(store_, request->name(), reply);
+  std::optional<std::chrono::nanoseconds> timeout;
+  if (request->has_timeout()) // without one, the call's own deadline bounds it
+    timeout = std::chrono::seconds(std::clamp<int64_t>(request->timeout().seconds(), 0, 86'400)) +
+              std::chrono::nanoseconds(request->timeout().nanos());
+  call->Begin(timeout);
+  return call;
+}
+
+} // namespace pyasc::server

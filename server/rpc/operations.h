@@ -1,0 +1,92 @@
+// google.longrunning.Operations, kept in memory: they end with the process.
+#ifndef PYASC_SERVER_RPC_OPERATIONS_H
+#define PYASC_SERVER_RPC_OPERATIONS_H
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "google/longrunning/operations.grpc.pb.h"
+#include "server/rpc/service_context.h"
+
+namespace pyasc::server {
+
+// Thread-safe.
+class OperationStore {
+public:
+  explicit OperationStore(size_t max_operations) : max_operations_(max_operations) {}
+
+  // A new operation that runs; `cancel` is called once, if it is cancelled. RESOURCE_EXHAUSTED
+  // when there are too many that still run.
+  absl::StatusOr<google::longrunning::Operation> Create(std::function<void()> cancel);
+  // The handle to cancel by may be known only later.
+  void SetCancel(const std::string &name, std::function<void()> cancel);
+  void SetMetadata(const std::string &name, const google::protobuf::Message &metadata);
+  void Finish(const std::string &name, const google::protobuf::Message &response);
+  void Fail(const std::string &name, const absl::Status &status);
+
+  absl::StatusOr<google::longrunning::Operation> Get(const std::string &name) const;
+  std::vector<google::longrunning::Operation> List(const std::string &after, size_t limit) const;
+  absl::Status Cancel(const std::string &name);
+  absl::Status Delete(const std::string &name);
+  // Calls `done` once: when the operation is done, or at once when it is or is unknown; returns
+  // an id for StopWaiting, 0 when `done` was called.
+  uint64_t Wait(const std::string &name, std::function<void()> done);
+  // False: `done` has been or is being called.
+  bool StopWaiting(const std::string &name, uint64_t id);
+  // Operations that still run.
+  size_t running() const;
+  // Forgets results that nobody has deleted for an hour.
+  void Sweep();
+
+private:
+  struct Entry {
+    google::longrunning::Operation operation;
+    std::function<void()> cancel;
+    bool cancelled = false;
+    std::chrono::steady_clock::time_point ended;
+    std::map<uint64_t, std::function<void()>> waiters;
+  };
+  void End(const std::string &name, const std::function<void(google::longrunning::Operation &)> &);
+
+  const size_t max_operations_;
+  mutable std::mutex mutex_;
+  uint64_t next_waiter_ = 1;
+  std::map<std::string, Entry> entries_;
+};
+
+class OperationsService final : public google::longrunning::Operations::CallbackService {
+public:
+  explicit OperationsService(OperationStore &store) : store_(store) {}
+
+  grpc::ServerUnaryReactor *
+  ListOperations(grpc::CallbackServerContext *context,
+                 const google::longrunning::ListOperationsRequest *request,
+                 google::longrunning::ListOperationsResponse *reply) override;
+  grpc::ServerUnaryReactor *GetOperation(grpc::CallbackServerContext *context,
+                                         const google::longrunning::GetOperationRequest *request,
+                                         google::longrunning::Operation *reply) override;
+  grpc::ServerUnaryReactor *
+  DeleteOperation(grpc::CallbackServerContext *context,
+                  const google::longrunning::DeleteOperationRequest *request,
+                  google::protobuf::Empty *reply) override;
+  grpc::ServerUnaryReactor *
+  CancelOperation(grpc::CallbackServerContext *context,
+                  const google::longrunning::CancelOperationRequest *request,
+                  google::protobuf::Empty *reply) override;
+  grpc::ServerUnaryReactor *WaitOperation(grpc::CallbackServerContext *context,
+                                          const google::longrunning::WaitOperationRequest *request,
+                                          google::longrunning::Operation *reply) override;
+
+private:
+  OperationStore &store_;
+};
+
+} // namespace pyasc::server
+
+#endif // PYASC_SERVER_RPC_OPERATIONS_H

@@ -1,0 +1,112 @@
+#include "server/rpc/rpc_server.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+
+namespace pyasc::server {
+namespace {
+
+constexpr int kMaxReceiveBytes = 64 << 20; // a batch of requests; single ones are 1 MiB of text
+
+constexpr const char *kServices[] = {
+    "pyasc.v1.CompilerService", "pyasc.v1.ExecutionService", "pyasc.v1.ArtifactService",
+    "pyasc.v1.DeviceService",   "pyasc.v1.AdminService",     "google.longrunning.Operations",
+};
+
+std::string SocketPath(const std::string &address) {
+  return address.starts_with("unix:") ? address.substr(5) : "";
+}
+
+} // namespace
+
+RpcServer::RpcServer(Options options, ServiceContext &service)
+    : options_(std::move(options)), compiler_(service), execution_(service, operations_),
+      operations_service_(operations_), artifacts_(service, executor_), devices_(service) {
+  if (options_.admin)
+    admin_.emplace(*options_.admin);
+}
+
+absl::Status RpcServer::LockSockets() {
+  // gRPC removes a socket that is in its way, even one that a living server listens on.
+  for (const std::string &address : options_.listen) {
+    const std::string path = SocketPath(address);
+    if (path.empty())
+      continue;
+    const std::string lock_path = path + ".lock";
+    UniqueFd lock(::open(lock_path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!lock.valid())
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", lock_path));
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+      return absl::UnavailableError(absl::StrCat("another server listens on ", address));
+    locks_.push_back(std::move(lock));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
+                                                            ServiceContext &service) {
+  std::unique_ptr<RpcServer> rpc(new RpcServer(std::move(options), service));
+  if (absl::Status s = rpc->LockSockets(); !s.ok())
+    return s;
+  if (rpc->admin_) {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  }
+  grpc::ServerBuilder builder;
+  std::vector<int> ports(rpc->options_.listen.size());
+  for (size_t i = 0; i < ports.size(); ++i)
+    builder.AddListeningPort(rpc->options_.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
+  builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  builder.SetMaxSendMessageSize(-1);
+  // Two servers on one TCP port would share its callers at random.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  builder.RegisterService(&rpc->compiler_);
+  builder.RegisterService(&rpc->execution_);
+  builder.RegisterService(&rpc->operations_service_);
+  builder.RegisterService(&rpc->devices_);
+  if (rpc->admin_) {
+    builder.RegisterService(&rpc->artifacts_);
+    builder.RegisterService(&*rpc->admin_);
+  }
+  // Nobody but the owner may talk to the socket.
+  mode_t mask = ::umask(0077);
+  rpc->server_ = builder.BuildAndStart();
+  ::umask(mask);
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (!rpc->server_ || ports[i] == 0)
+      return absl::UnavailableError(absl::StrCat("cannot listen on ", rpc->options_.listen[i]));
+  return rpc;
+}
+
+RpcServer::~RpcServer() {
+  if (server_)
+    Shutdown(std::chrono::system_clock::now());
+  // The lock files stay: removing one would let two servers lock two files of one name.
+}
+
+void RpcServer::SetServing(bool serving) {
+  grpc::HealthCheckServiceInterface *health = server_->GetHealthCheckService();
+  if (!health)
+    return;
+  for (const char *name : kServices)
+    health->SetServingStatus(name, serving);
+  health->SetServingStatus("", serving);
+  health->SetServingStatus("readiness", serving);
+  health->SetServingStatus("liveness", true);
+}
+
+void RpcServer::Shutdown(std::chrono::system_clock::time_point deadline) {
+  if (!server_)
+    return;
+  server_->Shutdown(deadline);
+  server_->Wait();
+  server_.reset();
+}
+
+} // namespace pyasc::server

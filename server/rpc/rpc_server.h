@@ -1,0 +1,57 @@
+// The gRPC server with every service of pyasc on it, for pyascd and for `pyasc-worker
+// --role=local`.
+#ifndef PYASC_SERVER_RPC_RPC_SERVER_H
+#define PYASC_SERVER_RPC_RPC_SERVER_H
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "grpcpp/grpcpp.h"
+#include "server/rpc/compiler_service.h"
+#include "server/rpc/execution_service.h"
+#include "server/rpc/operations.h"
+#include "server/rpc/small_services.h"
+
+namespace pyasc::server {
+
+class RpcServer {
+public:
+  struct Options {
+    // "unix:/path", "127.0.0.1:port".
+    std::vector<std::string> listen;
+    // Health, reflection, artifacts and administration are the daemon's.
+    std::optional<AdminServiceImpl::Hooks> admin;
+  };
+  // UNAVAILABLE: an address cannot be bound, or another process serves the socket.
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(Options options, ServiceContext &service);
+  ~RpcServer();
+
+  // Health of every service, of "" and of "readiness"; "liveness" stays.
+  void SetServing(bool serving);
+  // Ends calls that still run at `deadline`.
+  void Shutdown(std::chrono::system_clock::time_point deadline);
+  OperationStore &operations() { return operations_; }
+
+private:
+  RpcServer(Options options, ServiceContext &service);
+  absl::Status LockSockets();
+
+  Options options_;
+  Executor executor_{1};
+  OperationStore operations_{4096};
+  CompilerServiceImpl compiler_;
+  ExecutionServiceImpl execution_;
+  OperationsService operations_service_;
+  ArtifactServiceImpl artifacts_;
+  DeviceServiceImpl devices_;
+  std::optional<AdminServiceImpl> admin_;
+  std::vector<UniqueFd> locks_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+} // namespace pyasc::server
+
+#endif // PYASC_SERVER_RPC_RPC_SERVER_H

@@ -1,0 +1,208 @@
+#include "server/rpc/run_call.h"
+
+#include "server/core/service_error.h"
+
+namespace pyasc::server {
+namespace {
+
+constexpr int64_t kMaxInlineBytes = 64 << 10;
+constexpr int64_t kChunkBytes = 1 << 20;
+// A kernel that prints without end must not fill the daemon's memory when its reader is slow.
+constexpr size_t kMaxPrints = 10'000;
+
+} // namespace
+
+RunCall::RunCall(ServiceContext &service, grpc::CallbackServerContext *context)
+    : service_(service), context_(context), scope_(service, "Run"), link_(std::make_shared<Link>()),
+      inputs_(std::make_shared<RunInputs>(service)) {
+  link_->call = this;
+}
+
+void RunCall::Begin() {
+  std::lock_guard lock(link_->mutex);
+  if (absl::Status s = scope_.Enter(); !s.ok())
+    return End(ToGrpcStatus(s));
+  StartRead(&request_);
+}
+
+void RunCall::OnReadDone(bool ok) {
+  std::shared_ptr<RunFlow> flow;
+  {
+    std::lock_guard lock(link_->mutex);
+    if (ended_)
+      return;
+    if (ok) {
+      if (absl::Status s = TakeRequest(); !s.ok())
+        return End(ToGrpcStatus(s));
+      return StartRead(&request_);
+    }
+    if (context_->IsCancelled())
+      return; // OnCancel follows
+    absl::Status status =
+        started_ ? inputs_->Seal() : absl::InvalidArgumentError("the stream has no `start`");
+    if (!status.ok())
+      return End(ToGrpcStatus(status));
+    StartFlow();
+    flow = flow_;
+  }
+  // Its first events come before Start returns.
+  flow->Start();
+}
+
+absl::Status RunCall::TakeRequest() {
+  if (absl::Status s = CheckKnownFields(request_, *context_, service_.backend); !s.ok())
+    return s;
+  if (request_.has_start() == started_)
+    return absl::InvalidArgumentError(started_ ? "a second `start`"
+                                               : "the first message must be `start`");
+  return request_.has_start() ? TakeStart() : inputs_->Append(request_.chunk());
+}
+
+absl::Status RunCall::TakeStart() {
+  started_ = true;
+  start_ = std::move(*request_.mutable_start());
+  if (start_.compile().request_id().empty())
+    start_.mutable_compile()->set_request_id(NewRequestId());
+  if (absl::Status s = CheckCompileRequest(start_.compile()); !s.ok())
+    return s;
+  return inputs_->Accept(start_, /*chunks_allowed=*/true);
+}
+
+void RunCall::StartFlow() {
+  std::shared_ptr<Link> link = link_;
+  RunFlow::Events events;
+  events.on_progress = [link](const v1::Progress &progress) {
+    v1::RunEvent event;
+    *event.mutable_progress() = progress;
+    std::lock_guard lock(link->mutex);
+    if (link->call)
+      link->call->Enqueue(std::move(event));
+  };
+  events.on_print = [link](const v1::PrintLine &line) {
+    v1::RunEvent event;
+    *event.mutable_print() = line;
+    std::lock_guard lock(link->mutex);
+    if (link->call && link->call->prints_++ < kMaxPrints)
+      link->call->Enqueue(std::move(event));
+  };
+  events.on_done = [link](FlowResult result) {
+    std::lock_guard lock(link->mutex);
+    if (link->call)
+      link->call->OnFlowDone(std::move(result));
+  };
+  flow_ = std::make_shared<RunFlow>(service_, std::move(start_), std::move(inputs_),
+                                    MeasureOptions{}, std::move(events));
+}
+
+void RunCall::OnFlowDone(FlowResult result) {
+  if (!result.status.ok())
+    return End(ToGrpcStatus(result.status));
+  result_ = std::move(result);
+  flow_done_ = true;
+  Continue();
+}
+
+void RunCall::Enqueue(v1::RunEvent event) {
+  if (ended_)
+    return;
+  queue_.push_back(std::move(event));
+  Continue();
+}
+
+bool RunCall::NextOutput(v1::RunEvent *event) {
+  while (output_ < result_.outputs.size()) {
+    const OutputTensor &output = result_.outputs[output_];
+    const SharedMemory &memory = result_.work->memory[output.memory_index];
+    const int64_t size = memory.size_bytes();
+    if (!output_announced_) {
+      output_announced_ = true;
+      v1::RunOutput &announced = *event->mutable_output();
+      announced.set_name(output.name);
+      announced.set_is_scalar(output.is_scalar);
+      *announced.mutable_tensor()->mutable_type() = output.type;
+      if (size <= kMaxInlineBytes) {
+        std::string &data = *announced.mutable_tensor()->mutable_inline_data();
+        data.resize(size);
+        (void)memory.Read(0, data);
+        output_offset_ = size;
+      } else {
+        announced.mutable_tensor()->set_chunked(true);
+      }
+      return true;
+    }
+    if (output_offset_ < size) {
+      v1::TensorChunk &chunk = *event->mutable_chunk();
+      chunk.set_name(output.name);
+      chunk.mutable_data()->resize(std::min(kChunkBytes, size - output_offset_));
+      (void)memory.Read(output_offset_, *chunk.mutable_data());
+      output_offset_ += static_cast<int64_t>(chunk.data().size());
+      return true;
+    }
+    ++output_;
+    output_offset_ = 0;
+    output_announced_ = false;
+  }
+  return false;
+}
+
+void RunCall::Continue() {
+  if (writing_ || ended_)
+    return;
+  writing_event_.Clear();
+  if (!queue_.empty()) {
+    writing_event_ = std::move(queue_.front());
+    queue_.pop_front();
+  } else if (!flow_done_) {
+    return;
+  } else if (!NextOutput(&writing_event_)) {
+    if (done_sent_)
+      return End(grpc::Status::OK);
+    done_sent_ = true;
+    *writing_event_.mutable_done() = std::move(result_.done);
+  }
+  writing_ = true;
+  StartWrite(&writing_event_);
+}
+
+void RunCall::OnWriteDone(bool ok) {
+  std::lock_guard lock(link_->mutex);
+  writing_ = false;
+  if (end_after_write_)
+    return Finish(*end_after_write_);
+  if (ok)
+    Continue(); // else OnCancel follows
+}
+
+void RunCall::OnCancel() {
+  std::shared_ptr<RunFlow> flow;
+  {
+    std::lock_guard lock(link_->mutex);
+    flow = flow_;
+    End(grpc::Status::CANCELLED);
+  }
+  if (flow)
+    flow->Cancel();
+}
+
+void RunCall::End(const grpc::Status &status) {
+  if (ended_)
+    return;
+  ended_ = true;
+  scope_.Ends(status);
+  link_->call = nullptr;
+  if (writing_)
+    end_after_write_ = status;
+  else
+    Finish(status);
+}
+
+void RunCall::OnDone() {
+  std::shared_ptr<Link> link = link_;
+  {
+    // A callback that has just let go of the call may still be inside the lock.
+    std::lock_guard lock(link->mutex);
+  }
+  delete this;
+}
+
+} // namespace pyasc::server

@@ -1,0 +1,272 @@
+#include "server/rpc/run_flow.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/core/service_error.h"
+#include "server/launch/launch_expr.h"
+#include "server/launch/tensor_type.h"
+#include "server/process/frame.h"
+#include "spdlog/spdlog.h"
+
+namespace pyasc::server {
+namespace {
+
+absl::Status Invalid(std::string message) {
+  return ServiceError(absl::StatusCode::kInvalidArgument, std::move(message),
+                      {.reason = "INVALID_REQUEST"});
+}
+
+const char *CacheName(v1::CacheResult cache) {
+  switch (cache) {
+  case v1::CACHE_RESULT_MISS:
+    return "miss";
+  case v1::CACHE_RESULT_HIT:
+    return "hit";
+  case v1::CACHE_RESULT_HIT_ALIAS:
+    return "hit_alias";
+  case v1::CACHE_RESULT_JOINED:
+    return "joined";
+  case v1::CACHE_RESULT_BYPASSED:
+    return "bypassed";
+  default:
+    return "";
+  }
+}
+
+} // namespace
+
+RunFlow::RunFlow(ServiceContext &service, v1::RunStart start, std::shared_ptr<RunInputs> inputs,
+                 MeasureOptions measure, Events events)
+    : service_(service), start_(std::move(start)), inputs_(std::move(inputs)), measure_(measure),
+      events_(std::move(events)) {}
+
+void RunFlow::Start() {
+  begin_ = std::chrono::steady_clock::now();
+  CompleteSignature(start_);
+  if (absl::Status s = CheckCompileRequest(start_.compile()); !s.ok())
+    return End({s, {}, {}, nullptr, nullptr});
+  ReportStage("compiling");
+  v1::CompileRequest request = start_.compile();
+  SetPending(1, service_.backend.Compile(std::move(request),
+                                         [self = shared_from_this()](const CompileAnswer &answer) {
+                                           self->OnCompiled(answer);
+                                         }));
+}
+
+void RunFlow::SetPending(int step, PendingPtr pending) {
+  std::lock_guard lock(mutex_);
+  // A step may call back, and the next one start, before its own handle is known here.
+  if (!pending || step < step_)
+    return;
+  if (cancelled_)
+    pending->Cancel();
+  step_ = step;
+  pending_ = std::move(pending);
+}
+
+void RunFlow::Cancel() {
+  PendingPtr pending;
+  {
+    std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    pending = pending_;
+  }
+  if (pending)
+    pending->Cancel();
+}
+
+void RunFlow::ReportStage(const char *stage) {
+  if (!events_.on_progress)
+    return;
+  v1::Progress progress;
+  progress.set_stage(stage);
+  events_.on_progress(progress);
+}
+
+void RunFlow::End(FlowResult result) {
+  {
+    std::lock_guard lock(mutex_);
+    if (cancelled_)
+      return;
+  }
+  events_.on_done(std::move(result));
+}
+
+void RunFlow::OnCompiled(const CompileAnswer &answer) {
+  compile_us_ =
+      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin_).count();
+  cache_ = answer.cache;
+  request_key_ = answer.request_key;
+  FlowResult result;
+  if (!answer.compiled.ok()) {
+    result.status = answer.compiled.status();
+    return End(std::move(result));
+  }
+  const CompiledPtr &compiled = *answer.compiled;
+  if (compiled->outcome() != v1::OUTCOME_OK) {
+    v1::CompileReply reply;
+    reply.ParseFromArray(compiled->reply().data(), static_cast<int>(compiled->reply().size()));
+    result.done.set_outcome(reply.outcome());
+    *result.done.mutable_diagnostics() = std::move(*reply.mutable_diagnostics());
+    return End(std::move(result));
+  }
+  result.status = Prepare(compiled);
+  if (!result.status.ok())
+    return End(std::move(result));
+  {
+    std::lock_guard lock(mutex_);
+    if (cancelled_)
+      return;
+  }
+  ReportStage("waiting for device");
+  PendingPtr pending =
+      service_.backend.Launch(work_, [self = shared_from_this()](LaunchAnswer launched) {
+        self->OnLaunched(std::move(launched));
+      });
+  SetPending(2, std::move(pending));
+}
+
+absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
+  if (absl::Status s = CheckArtifact(compiled->artifact(), &artifact_); !s.ok())
+    return s;
+  work_ = std::make_shared<LaunchWork>();
+  work_->target = start_.compile().target();
+  if (start_.options().has_device())
+    work_->ordinal = start_.options().device();
+  work_->compiled = compiled;
+  work_->time_limit = std::chrono::milliseconds(
+      std::min<uint64_t>(start_.options().run_timeout_ms(), 24 * 3600 * 1000));
+  work_->job.set_profile(start_.options().profile() || measure_.max_samples > 0);
+  work_->job.set_max_samples(measure_.max_samples);
+  work_->job.set_max_seconds(measure_.max_seconds);
+  work_->job.set_hot(measure_.hot);
+  work_->on_progress = [self = weak_from_this()](const v1::Progress &progress) {
+    if (auto flow = self.lock(); flow && flow->events_.on_progress)
+      flow->events_.on_progress(progress);
+  };
+  work_->on_print = [self = weak_from_this()](const v1::PrintLine &line) {
+    if (auto flow = self.lock(); flow && flow->events_.on_print)
+      flow->events_.on_print(line);
+  };
+  std::vector<LaunchValue> values;
+  for (const v1::Parameter &parameter : artifact_.launch().parameters())
+    if (absl::Status s = AddArgument(parameter, values); !s.ok())
+      return s;
+  for (const std::string &name : start_.options().outputs())
+    if (absl::Status s = AddOutput(name, values); !s.ok())
+      return s;
+  return absl::OkStatus();
+}
+
+absl::Status RunFlow::AddArgument(const v1::Parameter &parameter,
+                                  std::vector<LaunchValue> &values) {
+  LaunchValue &value = values.emplace_back();
+  const auto &arguments = start_.arguments();
+  auto found = std::find_if(arguments.begin(), arguments.end(),
+                            [&](const auto &a) { return a.name() == parameter.name(); });
+  if (found == arguments.end())
+    return Invalid(absl::StrCat("the argument '", parameter.name(), "' has no value"));
+  wire::LaunchArgument &to = *work_->job.add_arguments();
+  to.set_name(parameter.name());
+  if (parameter.has_tensor() != (found->kind_case() != v1::ArgumentValue::kScalar))
+    return Invalid(absl::StrCat("the argument '", parameter.name(), "' must be a ",
+                                parameter.has_tensor() ? "tensor" : "number"));
+  if (!parameter.has_tensor()) {
+    *to.mutable_scalar() = found->scalar();
+    if (found->scalar().has_int_value())
+      value.scalar = found->scalar().int_value();
+    else if (found->scalar().has_bool_value())
+      value.scalar = found->scalar().bool_value();
+    return absl::OkStatus();
+  }
+  const bool generated = found->kind_case() == v1::ArgumentValue::kGenerated;
+  const v1::TensorType &type = generated ? found->generated().type() : found->tensor().type();
+  if (!SameType(type, parameter.tensor()))
+    return Invalid(absl::StrCat("the argument '", parameter.name(), "' is ", TypeName(type),
+                                "; the kernel is compiled for ", TypeName(parameter.tensor())));
+  value.dims.assign(type.shape().begin(), type.shape().end());
+  *to.mutable_type() = type;
+  if (generated) {
+    *to.mutable_generated() = found->generated();
+    return absl::OkStatus();
+  }
+  RunInputs::Tensor &tensor = inputs_->tensors().at(parameter.name());
+  to.set_fd_index(static_cast<uint32_t>(work_->memory.size()));
+  to.set_bytes(tensor.memory.size_bytes());
+  work_->memory.push_back(std::move(tensor.memory));
+  return absl::OkStatus();
+}
+
+absl::Status RunFlow::AddOutput(const std::string &name, std::span<const LaunchValue> values) {
+  OutputTensor output{name, {}, false, static_cast<uint32_t>(work_->memory.size())};
+  const v1::LaunchContract &contract = artifact_.launch();
+  auto result = std::find_if(contract.results().begin(), contract.results().end(),
+                             [&](const v1::Result &r) { return r.name() == name; });
+  auto parameter =
+      std::find_if(contract.parameters().begin(), contract.parameters().end(),
+                   [&](const v1::Parameter &p) { return p.name() == name && p.has_tensor(); });
+  if (result != contract.results().end()) {
+    absl::StatusOr<v1::TensorType> type = ResultType(*result, values);
+    if (!type.ok())
+      return absl::InternalError(absl::StrCat("the artifact is wrong: ", type.status().message()));
+    output.type = *type;
+    output.is_scalar = result->is_scalar();
+  } else if (parameter != contract.parameters().end()) {
+    output.type = parameter->tensor();
+  } else {
+    return Invalid(absl::StrCat("the kernel has no output '", name, "'"));
+  }
+  for (const OutputTensor &other : outputs_)
+    if (other.name == name)
+      return Invalid(absl::StrCat("the output '", name, "' is asked for twice"));
+  absl::StatusOr<int64_t> bytes = TensorBytes(output.type);
+  if (!bytes.ok())
+    return bytes.status();
+  if (work_->memory.size() >= kMaxFrameFds)
+    return Invalid("too many tensors in one run");
+  if (absl::Status s = inputs_->lease().Take(*bytes); !s.ok())
+    return s;
+  absl::StatusOr<SharedMemory> memory = SharedMemory::Create(*bytes);
+  if (!memory.ok())
+    return memory.status();
+  wire::LaunchArgument &to = *work_->job.add_outputs();
+  to.set_name(name);
+  to.set_fd_index(output.memory_index);
+  to.set_bytes(*bytes);
+  *to.mutable_type() = output.type;
+  work_->memory.push_back(*std::move(memory));
+  outputs_.push_back(std::move(output));
+  return absl::OkStatus();
+}
+
+void RunFlow::OnLaunched(LaunchAnswer answer) {
+  FlowResult result;
+  result.status = answer.status;
+  v1::RunDone &done = result.done;
+  if (!answer.failure.empty() || !answer.result.error().empty()) {
+    done.set_outcome(v1::OUTCOME_FAILED);
+    done.set_failure(answer.failure.empty() ? answer.result.error()
+                                            : "the device worker " + answer.failure);
+    spdlog::warn("[{}] run of {} failed: {}", start_.compile().request_id(), artifact_.kernel(),
+                 done.failure());
+  } else if (result.status.ok()) {
+    const bool wrong =
+        std::any_of(answer.result.diagnostics().begin(), answer.result.diagnostics().end(),
+                    [](const v1::Diagnostic &d) { return d.severity() == v1::SEVERITY_ERROR; });
+    done.set_outcome(wrong ? v1::OUTCOME_REJECTED : v1::OUTCOME_OK);
+    *done.mutable_diagnostics() = artifact_.diagnostics();
+    done.mutable_diagnostics()->MergeFrom(answer.result.diagnostics());
+    *done.mutable_report() = std::move(*answer.result.mutable_report());
+    done.mutable_report()->set_compile_us(compile_us_);
+    done.mutable_report()->set_cache(CacheName(cache_));
+    done.mutable_report()->set_request_key(request_key_);
+    if (!wrong)
+      result.outputs = std::move(outputs_);
+  }
+  result.work = std::move(work_);
+  result.inputs = std::move(inputs_);
+  End(std::move(result));
+}
+
+} // namespace pyasc::server

@@ -1,0 +1,152 @@
+#include "server/rpc/run_inputs.h"
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "server/core/service_error.h"
+#include "server/launch/tensor_type.h"
+#include "server/process/worker_process.h"
+
+namespace pyasc::server {
+namespace {
+
+constexpr size_t kMaxInlineBytes = 64 << 10; // TensorValue.inline_data
+constexpr size_t kMaxChunkBytes = 1 << 20;   // TensorChunk
+// One descriptor a tensor goes to the worker; outputs need some, too.
+constexpr size_t kMaxTensors = 32;
+
+absl::Status Invalid(std::string message) {
+  return ServiceError(absl::StatusCode::kInvalidArgument, std::move(message),
+                      {.reason = "INVALID_REQUEST"});
+}
+
+} // namespace
+
+absl::Status ByteLease::Take(int64_t bytes) {
+  const uint64_t wanted = held_ + bytes;
+  if (wanted > service_.max_run_bytes)
+    return ServiceError(absl::StatusCode::kResourceExhausted,
+                        absl::StrCat("the run's tensors need ", FormatBytes(wanted), "; at most ",
+                                     FormatBytes(service_.max_run_bytes), " are allowed"),
+                        {.reason = "RUN_TOO_LARGE"});
+  if (!service_.admission.TakeBytes(bytes, service_.max_total_bytes))
+    return ServiceError(
+        absl::StatusCode::kResourceExhausted,
+        "the service has no memory left for the tensors of another run",
+        {.reason = "TENSOR_MEMORY_FULL", .retry_after = std::chrono::milliseconds(500)});
+  held_ = wanted;
+  return absl::OkStatus();
+}
+
+absl::Status RunInputs::Accept(v1::RunStart &start, bool chunks_allowed) {
+  std::set<std::string> seen;
+  for (v1::ArgumentValue &argument : *start.mutable_arguments()) {
+    const std::string &name = argument.name();
+    if (!seen.insert(name).second)
+      return Invalid(absl::StrCat("the argument '", name, "' is given twice"));
+    if (argument.kind_case() == v1::ArgumentValue::KIND_NOT_SET)
+      return Invalid(absl::StrCat("the argument '", name, "' has no value"));
+    const bool generated = argument.kind_case() == v1::ArgumentValue::kGenerated;
+    if (!generated && argument.kind_case() != v1::ArgumentValue::kTensor)
+      continue;
+    const v1::TensorType &type = generated ? argument.generated().type() : argument.tensor().type();
+    absl::StatusOr<int64_t> bytes = TensorBytes(type);
+    if (!bytes.ok())
+      return Invalid(absl::StrCat("the argument '", name, "': ", bytes.status().message()));
+    if (generated) {
+      // Lives in the worker, but costs the machine the same.
+      if (argument.generated().kind() == v1::GeneratedTensor::KIND_UNSPECIFIED)
+        return Invalid(absl::StrCat("the argument '", name, "' is generated from nothing"));
+      if (absl::Status s = lease_.Take(*bytes); !s.ok())
+        return s;
+      continue;
+    }
+    if (tensors_.size() >= kMaxTensors)
+      return Invalid(absl::StrCat("more than ", kMaxTensors, " tensors"));
+    v1::TensorValue &value = *argument.mutable_tensor();
+    if (value.storage_case() == v1::TensorValue::kBufferHandle)
+      return ServiceError(absl::StatusCode::kUnimplemented,
+                          "this service leases no device buffers: send the tensor",
+                          {.reason = "NO_BUFFER_HANDLES"});
+    Tensor tensor{type, {}, 0, value.storage_case() == v1::TensorValue::kChunked};
+    if (tensor.chunked && !chunks_allowed)
+      return Invalid(absl::StrCat("the argument '", name,
+                                  "' is chunked; here it must be inline or generated"));
+    if (!tensor.chunked && static_cast<int64_t>(value.inline_data().size()) != *bytes)
+      return Invalid(absl::StrCat("the argument '", name, "' of type ", TypeName(type), " has ",
+                                  value.inline_data().size(), " bytes, not ", *bytes));
+    if (value.inline_data().size() > kMaxInlineBytes)
+      return Invalid(absl::StrCat("the argument '", name, "' has ", value.inline_data().size(),
+                                  " bytes inline; above ", kMaxInlineBytes, " send chunks"));
+    if (absl::Status s = lease_.Take(*bytes); !s.ok())
+      return s;
+    absl::StatusOr<SharedMemory> memory = SharedMemory::Create(*bytes);
+    if (!memory.ok())
+      return memory.status();
+    tensor.memory = *std::move(memory);
+    if (!tensor.chunked) {
+      if (absl::Status s = tensor.memory.Write(0, value.inline_data()); !s.ok())
+        return s;
+      tensor.filled = *bytes;
+      value.clear_inline_data();
+    }
+    tensors_.emplace(name, std::move(tensor));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunInputs::Append(const v1::TensorChunk &chunk) {
+  auto found = tensors_.find(chunk.name());
+  if (found == tensors_.end() || !found->second.chunked)
+    return Invalid(absl::StrCat("a chunk of '", chunk.name(), "', which is no chunked argument"));
+  if (chunk.data().size() > kMaxChunkBytes)
+    return Invalid(absl::StrCat("a chunk of ", chunk.data().size(), " bytes; at most ",
+                                kMaxChunkBytes, " are taken"));
+  Tensor &tensor = found->second;
+  if (absl::Status s = tensor.memory.Write(tensor.filled, chunk.data()); !s.ok())
+    return absl::IsOutOfRange(s)
+               ? Invalid(absl::StrCat("more data than '", chunk.name(), "' of type ",
+                                      TypeName(tensor.type), " has room for"))
+               : s;
+  tensor.filled += static_cast<int64_t>(chunk.data().size());
+  return absl::OkStatus();
+}
+
+absl::Status RunInputs::Seal() {
+  for (auto &[name, tensor] : tensors_) {
+    if (tensor.filled != tensor.memory.size_bytes())
+      return Invalid(absl::StrCat("the argument '", name, "' of type ", TypeName(tensor.type),
+                                  " ended after ", tensor.filled, " of ",
+                                  tensor.memory.size_bytes(), " bytes"));
+    if (absl::Status s = tensor.memory.SealContents(); !s.ok())
+      return s;
+  }
+  return absl::OkStatus();
+}
+
+void CompleteSignature(v1::RunStart &start) {
+  std::set<std::string> named;
+  for (const v1::Argument &argument : start.compile().arguments())
+    named.insert(argument.name());
+  for (const v1::ArgumentValue &value : start.arguments()) {
+    if (named.count(value.name()))
+      continue;
+    v1::Argument &argument = *start.mutable_compile()->add_arguments();
+    argument.set_name(value.name());
+    switch (value.kind_case()) {
+    case v1::ArgumentValue::kTensor:
+      *argument.mutable_tensor() = value.tensor().type();
+      break;
+    case v1::ArgumentValue::kGenerated:
+      *argument.mutable_tensor() = value.generated().type();
+      break;
+    default:
+      // CompileRequest: "a Python int is INT64, a float FLOAT32, a bool BOOL".
+      argument.set_scalar(value.scalar().has_bool_value()    ? v1::DTYPE_BOOL
+                          : value.scalar().has_float_value() ? v1::DTYPE_FLOAT32
+                                                             : v1::DTYPE_INT64);
+    }
+  }
+}
+
+} // namespace pyasc::server

@@ -1,0 +1,62 @@
+// The tensors that a caller of Run hands over: checked, counted against the service's bounds, and
+// gathered chunk by chunk in shared memory.
+#ifndef PYASC_SERVER_RPC_RUN_INPUTS_H
+#define PYASC_SERVER_RPC_RUN_INPUTS_H
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "pyasc/v1/execution.pb.h"
+#include "server/process/memfd.h"
+#include "server/rpc/service_context.h"
+
+namespace pyasc::server {
+
+// Bytes taken from the service's budget, given back by the destructor.
+class ByteLease {
+public:
+  explicit ByteLease(ServiceContext &service) : service_(service) {}
+  ~ByteLease() { service_.admission.GiveBytes(held_); }
+  ByteLease(const ByteLease &) = delete;
+  ByteLease &operator=(const ByteLease &) = delete;
+  // RESOURCE_EXHAUSTED: more than one run may hold, or than the service has left.
+  absl::Status Take(int64_t bytes);
+
+private:
+  ServiceContext &service_;
+  uint64_t held_ = 0;
+};
+
+class RunInputs {
+public:
+  struct Tensor {
+    v1::TensorType type;
+    SharedMemory memory;
+    int64_t filled = 0;
+    bool chunked = false;
+  };
+
+  explicit RunInputs(ServiceContext &service) : lease_(service) {}
+  // Takes the arguments of `start`; inline data is moved out of it. INVALID_ARGUMENT,
+  // RESOURCE_EXHAUSTED, UNIMPLEMENTED (buffer handles).
+  absl::Status Accept(v1::RunStart &start, bool chunks_allowed);
+  absl::Status Append(const v1::TensorChunk &chunk);
+  // All chunks are there. Afterwards nobody can write the tensors any more.
+  absl::Status Seal();
+
+  std::map<std::string, Tensor> &tensors() { return tensors_; }
+  ByteLease &lease() { return lease_; }
+
+private:
+  ByteLease lease_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+// The signature that `start` asks to be compiled for: compile.arguments, and for what is not named
+// there the types of the values.
+void CompleteSignature(v1::RunStart &start);
+
+} // namespace pyasc::server
+
+#endif // PYASC_SERVER_RPC_RUN_INPUTS_H

@@ -1,0 +1,98 @@
+// What all RPC services of a process share.
+#ifndef PYASC_SERVER_RPC_SERVICE_CONTEXT_H
+#define PYASC_SERVER_RPC_SERVICE_CONTEXT_H
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+#include "grpcpp/grpcpp.h"
+#include "server/core/backend.h"
+#include "server/metrics/metrics.h"
+
+namespace pyasc::server {
+
+// Counts calls, refuses those that are too many or come when the service stops, and knows how
+// long there has been none. Thread-safe.
+class Admission {
+public:
+  Admission(uint64_t max_calls, Metrics &metrics);
+  // OK: the caller must call Leave() once.
+  absl::Status Enter();
+  void Leave();
+  void Drain() { draining_ = true; }
+  bool draining() const { return draining_; }
+  uint64_t active() const { return active_; }
+  std::chrono::nanoseconds IdleTime() const;
+
+  // Bytes of tensors that the service holds for its callers.
+  bool TakeBytes(uint64_t bytes, uint64_t limit);
+  void GiveBytes(uint64_t bytes) { bytes_ -= bytes; }
+
+private:
+  const uint64_t max_calls_;
+  std::atomic<uint64_t> active_{0};
+  std::atomic<bool> draining_{false};
+  std::atomic<int64_t> last_ns_;
+  std::atomic<uint64_t> bytes_{0};
+  prometheus::Gauge &in_flight_;
+  prometheus::Counter &too_many_;
+};
+
+struct ServiceContext {
+  Backend &backend;
+  Metrics &metrics;
+  Admission &admission;
+  // Largest sum of the tensors of one run, and of all runs at a time.
+  uint64_t max_run_bytes = 4ull << 30;
+  uint64_t max_total_bytes = 8ull << 30;
+};
+
+// Metadata by which clients name their build.
+inline constexpr char kClientBuildHeader[] = "x-pyasc-build";
+
+grpc::Status ToGrpcStatus(const absl::Status &status);
+
+// FAILED_PRECONDITION when `request` has, at any depth, a field or an enum value that this build
+// does not know: the answer would be one to another question.
+absl::Status CheckKnownFields(const google::protobuf::Message &request,
+                              const grpc::CallbackServerContext &context, const Backend &backend);
+
+// What can be said of a compile request without looking at the kernel: INVALID_ARGUMENT.
+absl::Status CheckCompileRequest(const v1::CompileRequest &request);
+
+// "12ab34cd-7": for logs, where the caller gave none.
+std::string NewRequestId();
+
+// One admitted call; observes its time and code when it ends. Move-only in spirit: owned by the
+// call's reactor.
+class CallScope {
+public:
+  CallScope(ServiceContext &service, const char *method)
+      : service_(service), method_(method), begin_(std::chrono::steady_clock::now()) {}
+  ~CallScope();
+  CallScope(const CallScope &) = delete;
+  CallScope &operator=(const CallScope &) = delete;
+  absl::Status Enter();
+  // The code that the call ends with.
+  void Ends(const grpc::Status &status) { code_ = status.error_code(); }
+  int64_t elapsed_ns() const {
+    return (std::chrono::steady_clock::now() - begin_) / std::chrono::nanoseconds(1);
+  }
+
+private:
+  ServiceContext &service_;
+  const char *method_;
+  std::chrono::steady_clock::time_point begin_;
+  std::atomic<int> code_{grpc::StatusCode::CANCELLED};
+  bool entered_ = false;
+};
+
+} // namespace pyasc::server
+
+#endif // PYASC_SERVER_RPC_SERVICE_CONTEXT_H

@@ -1,0 +1,22 @@
+// Fills a tensor that nobody sends: zeros, ones, uniform or normal numbers.
+//
+// Counter-based: element i depends on the seed and i alone, so the same request gives the same
+// tensor on every device and however it is filled.
+#ifndef PYASC_SERVER_WORKER_GENERATE_H
+#define PYASC_SERVER_WORKER_GENERATE_H
+
+#include <cstddef>
+#include <span>
+
+#include "absl/status/status.h"
+#include "pyasc/v1/execution.pb.h"
+
+namespace pyasc::server {
+
+// `to` has the size of tensor.type(). INVALID_ARGUMENT: a dtype that the kind makes no sense for
+// (uniform numbers in [0, 1) as integers).
+absl::Status Generate(const v1::GeneratedTensor &tensor, std::span<std::byte> to);
+
+} // namespace pyasc::server
+
+#endif // PYASC_SERVER_WORKER_GENERATE_H

@@ -1,0 +1,256 @@
+// A worker whose compiler and devices do what words in the kernel's text tell them, so that the
+// tests of the service can see it deal with crashes, hangs and greed. It speaks the real worker
+// protocol through the real code; only the engine is another.
+//
+// In the compiler: @crash-key @crash @hang @eat @slow=MS @reject @truncate @count=FILE (appends a
+// line for each compile). On the device: @run-crash @run-hang @run-eat @run-slow=MS @run-error.
+// Otherwise the "kernel" copies its first tensor to all that it writes.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "pyasc/v1/artifact.pb.h"
+#include "server/core/sha256.h"
+#include "server/launch/tensor_type.h"
+#include "server/worker/engine.h"
+
+namespace {
+
+using namespace pyasc;
+
+bool Has(const std::string &text, const std::string &word) {
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    size_t end = at + word.size();
+    if (end == text.size() || !(std::isalnum(text[end]) || text[end] == '-'))
+      return true;
+  }
+  return false;
+}
+
+// What follows `word` up to a blank or quote.
+std::string Value(const std::string &text, const std::string &word) {
+  size_t at = text.find(word);
+  if (at == std::string::npos)
+    return "";
+  at += word.size();
+  return text.substr(at, text.find_first_of(" \"'\n", at) - at);
+}
+
+void Misbehave(const std::string &text, const std::string &prefix) {
+  if (Has(text, "@" + prefix + "crash"))
+    ::raise(SIGSEGV);
+  if (Has(text, "@" + prefix + "hang"))
+    for (;;)
+      ::pause();
+  if (Has(text, "@" + prefix + "eat"))
+    for (std::vector<char *> held;;) {
+      held.push_back(new char[16 << 20]);
+      std::memset(held.back(), 1, 16 << 20);
+    }
+  int ms = 0;
+  if (absl::SimpleAtoi(Value(text, "@" + prefix + "slow="), &ms))
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+
+std::string Text(const v1::CompileRequest &request) {
+  return request.files().empty() ? "" : request.files(0).content();
+}
+
+std::string Key(const v1::CompileRequest &request) {
+  const std::string text = Text(request);
+  if (Has(text, "@crash-key"))
+    ::raise(SIGSEGV);
+  if (Has(text, "@reject"))
+    return "";
+  server::Sha256 hash;
+  for (std::string_view line : absl::StrSplit(text, '\n'))
+    if (!line.empty() && line[0] != '#')
+      hash.UpdateField(line);
+  for (const v1::Argument &argument : request.arguments())
+    hash.UpdateField(argument.SerializeAsString());
+  return server::ToHex(hash.Digest());
+}
+
+v1::Artifact MakeArtifact(const v1::CompileRequest &request) {
+  v1::Artifact artifact;
+  artifact.set_schema_version(1);
+  artifact.set_kernel(request.kernel().empty() ? "kernel" : request.kernel());
+  v1::LaunchContract &contract = *artifact.mutable_launch();
+  contract.set_schema_version(1);
+  bool first = true;
+  for (const v1::Argument &argument : request.arguments()) {
+    if (argument.has_constexpr_value())
+      continue;
+    v1::Parameter &parameter = *contract.add_parameters();
+    parameter.set_name(argument.name());
+    if (argument.has_scalar()) {
+      parameter.set_scalar(argument.scalar());
+      continue;
+    }
+    *parameter.mutable_tensor() = argument.tensor();
+    parameter.set_access(first ? v1::ACCESS_READ : v1::ACCESS_WRITE);
+    if (first) {
+      v1::Result &result = *contract.add_results();
+      result.set_name("return");
+      result.set_dtype(argument.tensor().dtype());
+      for (int dim = 0; dim < argument.tensor().shape_size(); ++dim) {
+        v1::LaunchExpr::Step &step = *result.add_shape()->add_steps();
+        step.set_op(v1::LaunchExpr::OP_DIM);
+        step.set_value((int64_t{contract.parameters_size()} - 1) << 8 | dim);
+      }
+    }
+    first = false;
+  }
+  v1::Phase &phase = *contract.add_phases();
+  phase.set_entry("entry");
+  v1::ErrorEntry &error = *contract.add_error_table();
+  error.set_code(1);
+  error.set_message("index {value} is out of bounds for dimension 0 of 'A' with size {bound}");
+  error.mutable_range()->set_line(3);
+  if (request.target() == v1::TARGET_HOST) {
+    artifact.set_target("host");
+    artifact.mutable_host()->set_object(Text(request));
+  } else {
+    artifact.set_target("sim");
+    artifact.mutable_sim()->add_functions()->set_code(Text(request));
+  }
+  return artifact;
+}
+
+v1::CompileReply Compile(const v1::CompileRequest &request) {
+  const std::string text = Text(request);
+  if (std::string file = Value(text, "@count="); !file.empty()) {
+    int fd = ::open(file.c_str(), O_CREAT | O_APPEND | O_WRONLY, 0600);
+    (void)!::write(fd, "compiled\n", 9);
+    ::close(fd);
+  }
+  Misbehave(text, "");
+  v1::CompileReply reply;
+  if (Has(text, "@reject")) {
+    reply.set_outcome(v1::OUTCOME_REJECTED);
+    v1::Diagnostic &diagnostic = *reply.add_diagnostics();
+    diagnostic.set_severity(v1::SEVERITY_ERROR);
+    diagnostic.set_code("rejected");
+    diagnostic.set_message("the text asks to be rejected");
+    return reply;
+  }
+  reply.set_outcome(v1::OUTCOME_OK);
+  std::string artifact = MakeArtifact(request).SerializeAsString();
+  if (Has(text, "@truncate"))
+    artifact.resize(artifact.size() / 2);
+  reply.set_artifact(artifact);
+  reply.set_semantic_key(Key(request));
+  return reply;
+}
+
+// ------------------------------------------------------------------------------- the device
+
+class FakeBuffer : public device::Buffer {
+public:
+  explicit FakeBuffer(int64_t bytes) : data(bytes) {}
+  int64_t size_bytes() const override { return static_cast<int64_t>(data.size()); }
+  std::vector<std::byte> data;
+};
+
+class FakeExecutable : public device::Executable {
+public:
+  explicit FakeExecutable(const v1::Artifact &a)
+      : artifact(a), text(a.has_host() ? a.host().object() : a.sim().functions(0).code()) {}
+  const v1::LaunchContract &contract() const override { return artifact.launch(); }
+  v1::Artifact artifact;
+  std::string text;
+};
+
+class FakeDevice : public device::Device {
+public:
+  explicit FakeDevice(std::string driver) : driver_(std::move(driver)) {}
+  v1::DeviceInfo info() const override {
+    v1::DeviceInfo info;
+    info.set_driver(driver_);
+    info.set_name("fake " + driver_);
+    return info;
+  }
+  absl::StatusOr<std::unique_ptr<device::Executable>> Load(const v1::Artifact &artifact) override {
+    return std::make_unique<FakeExecutable>(artifact);
+  }
+  absl::StatusOr<std::unique_ptr<device::Buffer>> Allocate(int64_t bytes) override {
+    return std::make_unique<FakeBuffer>(bytes);
+  }
+  absl::Status CopyIn(device::Buffer &to, int64_t offset,
+                      std::span<const std::byte> from) override {
+    std::memcpy(static_cast<FakeBuffer &>(to).data.data() + offset, from.data(), from.size());
+    return absl::OkStatus();
+  }
+  absl::Status CopyOut(const device::Buffer &from, int64_t offset,
+                       std::span<std::byte> to) override {
+    std::memcpy(to.data(), static_cast<const FakeBuffer &>(from).data.data() + offset, to.size());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<device::LaunchOutcome> Launch(const device::Executable &executable,
+                                               std::span<const device::LaunchArgument> arguments,
+                                               std::span<device::Buffer *const> results,
+                                               const device::LaunchOptions &) override {
+    const auto &kernel = static_cast<const FakeExecutable &>(executable);
+    Misbehave(kernel.text, "run-");
+    device::LaunchOutcome outcome;
+    outcome.kernel_us = 12.5;
+    if (Has(kernel.text, "@run-error")) {
+      outcome.error_code = 1;
+      outcome.error_value = 7;
+      outcome.error_bound = 5;
+    }
+    const FakeBuffer *first = nullptr;
+    auto copy = [&](device::Buffer *buffer) {
+      auto *to = static_cast<FakeBuffer *>(buffer);
+      if (first && to->data.size() == first->data.size())
+        to->data = first->data;
+    };
+    for (const device::LaunchArgument &argument : arguments) {
+      if (!argument.buffer)
+        continue;
+      if (!first)
+        first = static_cast<FakeBuffer *>(argument.buffer);
+      copy(argument.buffer);
+    }
+    for (device::Buffer *result : results)
+      copy(result);
+    return outcome;
+  }
+
+private:
+  const std::string driver_;
+};
+
+class FakeDriver : public device::Driver {
+public:
+  explicit FakeDriver(std::string name) : name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  std::vector<v1::DeviceInfo> Enumerate() override { return {FakeDevice(name_).info()}; }
+  absl::StatusOr<std::unique_ptr<device::Device>> Open(uint32_t) override {
+    return std::make_unique<FakeDevice>(name_);
+  }
+
+private:
+  const std::string name_;
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  server::Engine engine;
+  engine.compile = Compile;
+  engine.semantic_key = Key;
+  for (const char *name : {"sim", "host"})
+    engine.drivers.push_back({name, [name] { return std::make_unique<FakeDriver>(name); }});
+  engine.targets = {v1::TARGET_SIM, v1::TARGET_HOST};
+  engine.socs = {"ascend910b3"};
+  return server::WorkerMain(argc, argv, engine);
+}

@@ -1,0 +1,272 @@
+"""The daemon as a process: health, metrics, signals, workers, configuration, local mode."""
+
+import os
+import signal
+import subprocess
+import time
+
+import grpc
+import pytest
+from conftest import BUILD, Daemon, TIME_LIMIT, free_port, in_threads, request, wait_for
+from pyasc.v1 import compile_pb2, compile_pb2_grpc, execution_pb2_grpc, service_pb2, service_pb2_grpc
+
+OK = compile_pb2.OUTCOME_OK
+PYASCD = os.path.join(BUILD, "bin", "pyascd")
+FAKE = os.path.join(BUILD, "tests", "fake_worker")
+
+
+def field(number, data):
+    """A length-delimited protobuf field."""
+    return bytes([number << 3 | 2, len(data)]) + data
+
+
+def health(daemon, service):
+    call = daemon.channel().unary_unary("/grpc.health.v1.Health/Check")
+    return call(field(1, service.encode()), timeout=10)
+
+
+@pytest.mark.parametrize("service", [
+    "", "liveness", "readiness", "pyasc.v1.CompilerService", "pyasc.v1.ExecutionService",
+    "google.longrunning.Operations"])
+def test_health_of_every_service(daemon, service):
+    assert health(daemon, service) == b"\x08\x01"  # SERVING
+
+
+def test_health_of_an_unknown_service_is_not_found(daemon):
+    with pytest.raises(grpc.RpcError) as error:
+        health(daemon, "no.such.Service")
+    assert error.value.code() == grpc.StatusCode.NOT_FOUND
+
+
+def test_reflection_lists_the_services(daemon):
+    call = daemon.channel().stream_stream(
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
+    reply = next(call(iter([field(7, b"*")]), timeout=10))
+    for name in ("pyasc.v1.CompilerService", "pyasc.v1.ExecutionService", "pyasc.v1.DeviceService",
+                 "pyasc.v1.AdminService", "pyasc.v1.ArtifactService",
+                 "google.longrunning.Operations", "grpc.health.v1.Health"):
+        assert name.encode() in reply
+
+
+def test_probes_and_metrics_over_http(daemon):
+    daemon.compile("one")
+    daemon.compile("one")
+    daemon.compile("bad @crash ")
+    assert daemon.http("/livez")[0] == 200
+    assert daemon.http("/readyz")[0] == 200
+    assert daemon.http("/nothing")[0] == 404
+    assert daemon.metric("rpc_duration_seconds_count", method="Compile", code="OK") == 3
+    assert daemon.metric("cache_requests_total", tier="memory", result="hit") == 1
+    assert daemon.metric("singleflight_total", role="leader") == 2
+    assert daemon.metric("compile_duration_seconds_count", result="ok") == 1
+    assert daemon.metric("worker_restarts_total", role="compile", reason="crash") == 1
+    assert daemon.metric("build_info") == 1
+    wait_for(lambda: daemon.metric("jobs_finished_total", role="compile")
+             == daemon.metric("jobs_started_total", role="compile"), "the jobs to end")
+
+
+def test_the_number_of_series_does_not_grow_with_the_kernels(daemon):
+    def series():
+        return sum(not line.startswith("#") for line in daemon.http("/metrics")[1].splitlines())
+
+    daemon.compile("one", kernel="first", request_id="x")
+    daemon.compile("one", kernel="first", request_id="x")
+    daemon.http("/metrics")
+    before = series()
+    for i in range(50):
+        daemon.compile(f"kernel {i}", kernel=f"k{i}", request_id=str(i))
+    assert series() == before
+
+
+def test_sigterm_finishes_running_work_and_refuses_new(start):
+    daemon = start()
+    running = daemon.compiler.Compile.future(request("one @slow=1500"), timeout=TIME_LIMIT)
+    wait_for(lambda: daemon.worker_stats("compile").busy == 1, "the compile to begin")
+    daemon.process.send_signal(signal.SIGTERM)
+    wait_for(lambda: daemon.http("/readyz")[0] == 503, "the daemon to say that it stops")
+    assert daemon.http("/livez")[0] == 200
+    assert health(daemon, "") == b"\x08\x02"  # NOT_SERVING
+    with pytest.raises(grpc.RpcError) as error:
+        daemon.compile("two")
+    assert error.value.code() == grpc.StatusCode.UNAVAILABLE
+    assert running.result().outcome == OK
+    assert daemon.process.wait(TIME_LIMIT) == 0
+    assert not os.path.exists(daemon.socket)
+
+
+def test_sigterm_does_not_wait_for_ever(start):
+    daemon = start("--grace-seconds", "1")
+    hanging = daemon.compiler.Compile.future(request("one @hang "), timeout=TIME_LIMIT)
+    wait_for(lambda: daemon.worker_stats("compile").busy == 1, "the compile to begin")
+    begin = time.monotonic()
+    assert daemon.terminate() == 0
+    assert time.monotonic() - begin < 8
+    assert hanging.exception(timeout=10) is not None or hanging.result().outcome != OK
+
+
+def test_shutdown_by_rpc_on_the_unix_socket_only(start):
+    port = free_port()
+    daemon = start("--listen", f"127.0.0.1:{port}")
+    tcp = daemon.channel(f"127.0.0.1:{port}")
+    assert compile_pb2_grpc.CompilerServiceStub(tcp).Compile(request("one")).outcome == OK
+    with pytest.raises(grpc.RpcError) as error:
+        service_pb2_grpc.AdminServiceStub(tcp).Shutdown(service_pb2.ShutdownRequest())
+    assert error.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    daemon.admin.Shutdown(service_pb2.ShutdownRequest(grace_seconds=1))
+    assert daemon.process.wait(TIME_LIMIT) == 0
+
+
+def test_it_ends_after_idle_time_but_not_while_it_works(start):
+    daemon = start("--idle-exit-seconds", "1")
+    assert daemon.compile("one @slow=2500 ").outcome == OK
+    assert daemon.process.wait(TIME_LIMIT) == 0
+
+
+@pytest.mark.parametrize("how", ["kill", "terminate"])
+def test_no_process_is_left_behind(start, how):
+    daemon = start()
+    hanging = daemon.compiler.Compile.future(request("one @hang "), timeout=TIME_LIMIT)
+    wait_for(lambda: daemon.worker_stats("compile").busy == 1, "the compile to begin")
+    pids = daemon.descendants()
+    assert len(pids) >= 5  # the spawner, two compilers, two devices
+    if how == "terminate":
+        daemon.process.send_signal(signal.SIGTERM)
+        daemon.process.send_signal(signal.SIGTERM)
+    getattr(daemon, how)()
+    wait_for(lambda: not any(alive(p) for p in pids), "the workers to end")
+    hanging.cancel()
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_worker_has_no_descriptor_of_the_daemons(daemon):
+    daemon.compile("one")
+    for pid in daemon.descendants():
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            if b"--role=" not in f.read():
+                continue
+        fds = sorted(int(fd) for fd in os.listdir(f"/proc/{pid}/fd"))
+        assert fds == [0, 1, 2, 3]
+        with open(f"/proc/{pid}/status") as f:
+            assert "NoNewPrivs:\t1" in f.read()
+
+
+def test_two_daemons_do_not_share_a_socket(start, tmp_path):
+    daemon = start()
+    second = subprocess.run(
+        [PYASCD, "--config", "/dev/null", "--listen", daemon.address, "--worker", FAKE],
+        capture_output=True, timeout=TIME_LIMIT, check=False)
+    assert second.returncode == 3
+    assert b"another server listens" in second.stderr
+    assert daemon.compile("one").outcome == OK
+
+
+def test_a_socket_left_by_a_killed_daemon_is_taken_over(start):
+    start().kill()
+    assert start().compile("one").outcome == OK
+
+
+def test_the_socket_is_its_owners_alone(daemon):
+    assert os.stat(daemon.socket).st_mode & 0o077 == 0
+
+
+def test_workers_that_do_not_start_fail_fast(start, tmp_path):
+    script = tmp_path / "worker"
+    script.write_text(f'#!/bin/sh\n[ "$1" = --describe ] && exec {FAKE} --describe\nexit 9\n')
+    script.chmod(0o755)
+    daemon = start(worker=str(script))
+    begin = time.monotonic()
+    with pytest.raises(grpc.RpcError) as error:
+        daemon.compile("one")
+    assert error.value.code() == grpc.StatusCode.UNAVAILABLE
+    assert "exit code 9" in error.value.details()
+    assert time.monotonic() - begin < 15
+
+
+def test_many_crashes_at_once_leave_the_service_whole(daemon):
+    replies = in_threads(16, lambda i: daemon.compile(f"bad {i} @crash "))
+    assert all("crashed (signal 11)" in r.diagnostics[0].message for r in replies)
+    assert all(daemon.compile(f"good {i}").outcome == OK for i in range(5))
+    assert daemon.stats().flights == 0
+
+
+# ---------------------------------------------------------------------------- configuration
+
+def pyascd(*flags, **env):
+    return subprocess.run([PYASCD, *flags], capture_output=True, text=True, timeout=TIME_LIMIT,
+                          env={"HOME": "/nonexistent", **env}, check=False)
+
+
+def test_flag_over_environment_over_file(tmp_path):
+    file = tmp_path / "c.yaml"
+    file.write_text("listen: [unix:/tmp/f.sock]\ncompile_queue: 1\ndevice_queue: 1\nmax_calls: 1\n")
+    result = pyascd("--config", str(file), "--check-config", "--max-calls", "3",
+                    PYASCD_MAX_CALLS="2", PYASCD_DEVICE_QUEUE="2")
+    assert result.returncode == 0, result.stderr
+    for line in ("compile_queue: 1", "device_queue: 2", "max_calls: 3"):
+        assert line in result.stdout.splitlines()
+
+
+@pytest.mark.parametrize("text, message", [
+    ("listen: unix:/tmp/s\nno_such: 1\n", "2: no_such: there is no such setting"),
+    ("listen: unix:/tmp/s\nmax_calls: many\n", "expected a whole number"),
+    ("listen: unix:/tmp/s\nmax_calls: 0\n", "not within"),
+    ("listen: unix:/tmp/s\nmax_calls: 1\nmax_calls: 2\n", "set twice"),
+    ("listen: 0.0.0.0:80\n", "can be reached from other machines"),
+    ("listen: unix:/tmp/s\ndevices: [sim]\n", "DRIVER:COUNT"),
+    ("listen: unix:/tmp/s\nlog_level: loud\n", "log_level"),
+    ("listen: [\n", "yaml"),
+    ("{}\n", "no address to serve"),
+])
+def test_a_wrong_configuration_is_refused_with_its_place(tmp_path, text, message):
+    file = tmp_path / "c.yaml"
+    file.write_text(text)
+    result = pyascd("--config", str(file), "--check-config")
+    assert result.returncode == 2
+    assert message in result.stderr
+
+
+def test_help_names_every_setting():
+    result = pyascd("--help")
+    assert result.returncode == 0
+    assert "--idle-exit-seconds" in result.stdout and "--cache-dir" in result.stdout
+
+
+def test_an_unknown_flag_is_refused():
+    assert pyascd("--no-such-flag").returncode == 2
+
+
+# -------------------------------------------------------------------------------- local mode
+
+def test_local_mode_serves_in_one_process_and_ends_with_its_input(tmp_path):
+    address = f"unix:{tmp_path}/local.sock"
+    worker = subprocess.Popen([FAKE, "--role=local", f"--listen={address}"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert worker.stdout.readline() == b"ready\n"
+        channel = grpc.insecure_channel(address)
+        compiler = compile_pb2_grpc.CompilerServiceStub(channel)
+        reply = compiler.Compile(request("one"), timeout=TIME_LIMIT)
+        assert (reply.outcome, reply.cache) == (OK, compile_pb2.CACHE_RESULT_BYPASSED)
+        from test_run import Result, floats, messages, start_message
+        data = floats(1, 2, 3, 4)
+        result = Result(execution_pb2_grpc.ExecutionServiceStub(channel).Run(
+            messages(start_message("one", data=data)), timeout=TIME_LIMIT))
+        assert result.done.outcome == OK and result.outputs["return"] == data
+        devices = service_pb2_grpc.DeviceServiceStub(channel).ListDevices(
+            service_pb2.ListDevicesRequest()).devices
+        assert [d.driver for d in devices] == ["sim", "host"]
+        assert len(compiler.GetCapabilities(compile_pb2.GetCapabilitiesRequest()).build_id) == 64
+        channel.close()
+        worker.stdin.close()
+        assert worker.wait(10) == 0
+        assert not os.path.exists(f"{tmp_path}/local.sock")
+    finally:
+        if worker.poll() is None:
+            worker.kill()
