@@ -9,8 +9,10 @@ constexpr char kDomain[] = "pyasc";
 constexpr char kUrlPrefix[] = "type.googleapis.com/";
 
 void Attach(absl::Status &status, const google::protobuf::Message &detail) {
+  // Through a string_view: Debian's library lacks clang's form of the constructor from a string.
+  const std::string bytes = detail.SerializeAsString();
   status.SetPayload(kUrlPrefix + detail.GetDescriptor()->full_name(),
-                    absl::Cord(detail.SerializeAsString()));
+                    absl::Cord(absl::string_view(bytes)));
 }
 
 } // namespace

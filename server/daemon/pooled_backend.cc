@@ -110,7 +110,11 @@ void PooledBackend::LookUp(const TaskPtr &task) {
 
 absl::StatusOr<wire::WorkerReply> PooledBackend::Ask(WorkerSession &session,
                                                      wire::WorkerRequest request) {
-  return session.Call(std::move(request), {}, options_.compile_time_limit);
+  absl::StatusOr<wire::WorkerReply> answer = session.Call(request, {}, options_.compile_time_limit);
+  // Killed from outside is not the kernel's doing, most likely: one more try.
+  if (absl::IsInternal(answer.status()))
+    answer = session.Call(std::move(request), {}, options_.compile_time_limit);
+  return answer;
 }
 
 void PooledBackend::RunInWorker(const TaskPtr &task, WorkerSession &session) {

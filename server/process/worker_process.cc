@@ -96,7 +96,7 @@ absl::Status WorkerProcess::DescribeEnd() {
   if (!exit->signaled)
     return absl::AbortedError(absl::StrCat("ended with exit code ", exit->code));
   if (exit->code == SIGKILL)
-    return absl::AbortedError(
+    return absl::InternalError(
         "was killed (signal 9), perhaps because the machine ran out of memory");
   return absl::AbortedError(absl::StrCat("crashed (signal ", exit->code, ")"));
 }

@@ -35,6 +35,7 @@ public:
   // Sends one request and returns its final reply; what comes before goes to `on_event`.
   // On an error the process is dead or about to be: the object is of no further use.
   //   ABORTED             it crashed or ended: "crashed (signal 11)"
+  //   INTERNAL            somebody else killed it: the machine ran out of memory, or a person
   //   RESOURCE_EXHAUSTED  it ran into its memory limit
   //   DEADLINE_EXCEEDED   it exceeded `time_limit` and was killed
   //   DATA_LOSS           it sent something else than the protocol has

@@ -32,7 +32,7 @@ constexpr char kUsageText[] =
     "                                    ends when standard input does\n"
     "  --describe                        print a serialised pyasc.v1.GetCapabilitiesReply\n";
 
-int Fail(int code, std::string_view message) {
+int Fail(int code, absl::string_view message) {
   std::fprintf(stderr, "pyasc-worker: %.*s\n", static_cast<int>(message.size()), message.data());
   return code;
 }

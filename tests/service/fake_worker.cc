@@ -71,9 +71,9 @@ std::string Key(const v1::CompileRequest &request) {
   if (Has(text, "@reject"))
     return "";
   server::Sha256 hash;
-  for (std::string_view line : absl::StrSplit(text, '\n'))
+  for (absl::string_view line : absl::StrSplit(text, '\n'))
     if (!line.empty() && line[0] != '#')
-      hash.UpdateField(line);
+      hash.UpdateField(std::string(line));
   for (const v1::Argument &argument : request.arguments())
     hash.UpdateField(argument.SerializeAsString());
   return server::ToHex(hash.Digest());
