@@ -10,7 +10,11 @@ int main(int argc, char **argv) {
   pyasc::server::Engine engine;
   engine.compile = pyasc::compiler::Compile;
   engine.semantic_key = pyasc::compiler::SemanticKey;
-  engine.drivers = {{"sim", pyasc::device::MakeSimDriver}, {"host", pyasc::device::MakeHostDriver}};
+  // As many simulated devices as a configuration may ask for (config.cc); each process opens one.
+  pyasc::sim::SimOptions sim;
+  sim.num_devices = 64;
+  engine.drivers = {{"sim", [sim] { return pyasc::sim::MakeSimDriver(sim); }},
+                    {"host", [] { return pyasc::device::MakeHostDriver(); }}};
   engine.socs = pyasc::machine::SocNames();
   engine.targets = {pyasc::v1::TARGET_SIM, pyasc::v1::TARGET_HOST, pyasc::v1::TARGET_ASCEND};
   return pyasc::server::WorkerMain(argc, argv, engine);
