@@ -40,9 +40,10 @@ cl::opt<bool> timing("timing", cl::desc("Print the time of each pass to stderr")
 mlir::LogicalResult process(std::unique_ptr<llvm::MemoryBuffer> buffer,
                             const mlir::PassPipelineCLParser &passes, llvm::raw_ostream &out) {
   mlir::DialectRegistry registry;
-  registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
-                  mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::scf::SCFDialect, pyasc::ir::AscDialect, pyasc::npu::NpuDialect>();
+  registry.insert<pyasc::ir::AscDialect, mlir::affine::AffineDialect, mlir::arith::ArithDialect,
+                  mlir::func::FuncDialect, mlir::linalg::LinalgDialect, mlir::math::MathDialect,
+                  mlir::memref::MemRefDialect, mlir::scf::SCFDialect, pyasc::ir::AscDialect,
+                  pyasc::npu::NpuDialect>();
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.allowUnregisteredDialects(allowUnregistered);
 

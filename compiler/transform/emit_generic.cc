@@ -31,6 +31,9 @@ public:
     for (const RaisedDimension &dimension : plan.dimensions)
       if (!addExtent(dimension))
         return; // an empty interval
+    // A dimension of one element is no dimension: MLIR cannot tell it from dropped ones in views.
+    for (OpFoldResult size : extents)
+      places.push_back(isConstantIntValue(size, 1) ? std::nullopt : std::optional(numPlaces++));
     makeOperands();
     if (!plan.update)
       return emitElementwise();
@@ -115,8 +118,8 @@ private:
           AffineMap::get(1, 0, {b.getAffineDimExpr(0), b.getAffineConstantExpr(0)}, b.getContext()),
           {size});
     }
-    lowers_.push_back(lower);
-    sizes_.push_back(size);
+    starts.push_back(lower);
+    extents.push_back(size);
     return true;
   }
 
@@ -138,13 +141,19 @@ private:
         isWhole = false;
         continue;
       }
-      OpFoldResult lower = lowers_[*use.dimension], size = sizes_[*use.dimension];
+      OpFoldResult lower = starts[*use.dimension], size = extents[*use.dimension];
+      std::optional<unsigned> place = places[*use.dimension];
       offsets.push_back(
           apply(offset + b.getAffineDimExpr(index.operands.size()) * use.stride, {lower}));
       sizes.push_back(size);
+      if (!place) {
+        strides.push_back(b.getIndexAttr(1));
+        isWhole = false;
+        continue;
+      }
       strides.push_back(b.getIndexAttr(use.stride));
       shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-      results.push_back(b.getAffineDimExpr(*use.dimension));
+      results.push_back(b.getAffineDimExpr(*place));
       isWhole &= isConstantIntValue(offsets.back(), 0) && use.stride == 1 &&
                  shape.back() == type.getDimSize(axis);
     }
@@ -154,7 +163,7 @@ private:
           memref::SubViewOp::inferRankReducedResultType(shape, type, offsets, sizes, strides));
       view = b.create<memref::SubViewOp>(loc, viewType, memref, offsets, sizes, strides);
     }
-    return {&access, view, AffineMap::get(plan.dimensions.size(), 0, results, b.getContext())};
+    return {&access, view, AffineMap::get(numPlaces, 0, results, b.getContext())};
   }
 
   void makeOperands() {
@@ -218,8 +227,10 @@ private:
     for (auto [dimension, factor] : llvm::enumerate(factors)) {
       if (factor == 0)
         continue;
-      extra.push_back(body.create<linalg::IndexOp>(loc, dimension).getResult());
-      extra.push_back(lowers_[dimension]);
+      std::optional<unsigned> place = places[dimension];
+      extra.push_back(place ? OpFoldResult(body.create<linalg::IndexOp>(loc, *place).getResult())
+                            : OpFoldResult(body.getIndexAttr(0)));
+      extra.push_back(starts[dimension]);
       unsigned position = index.operands.size() + extra.size();
       expr = expr +
              (body.getAffineDimExpr(position - 2) + body.getAffineDimExpr(position - 1)) * factor;
@@ -241,10 +252,10 @@ private:
     return mapping;
   }
 
-  SmallVector<utils::IteratorType> iterators(bool withReductions) const {
+  SmallVector<utils::IteratorType> iterators() const {
     SmallVector<utils::IteratorType> kinds;
-    for (const RaisedDimension &dimension : plan.dimensions)
-      if (withReductions || !dimension.isReduction)
+    for (auto [dimension, place] : llvm::zip(plan.dimensions, places))
+      if (place)
         kinds.push_back(dimension.isReduction ? utils::IteratorType::reduction
                                               : utils::IteratorType::parallel);
     return kinds;
@@ -259,8 +270,7 @@ private:
       maps.push_back(operand.map);
     }
     maps.push_back(outMap);
-    b.create<linalg::GenericOp>(loc, TypeRange{}, inputValues, ValueRange{out}, maps,
-                                iterators(true),
+    b.create<linalg::GenericOp>(loc, TypeRange{}, inputValues, ValueRange{out}, maps, iterators(),
                                 [&](OpBuilder &inner, Location where, ValueRange arguments) {
                                   Value result = body(inner, arguments);
                                   inner.create<linalg::YieldOp>(where, result);
@@ -331,7 +341,7 @@ private:
       Operation *op = term.value.getDefiningOp();
       if (!op || !isa<arith::MulFOp, arith::MulIOp>(op))
         return false;
-      llvm::SmallBitVector covered(plan.dimensions.size());
+      llvm::SmallBitVector covered(numPlaces);
       for (AffineExpr result : destination.map.getResults())
         covered.set(cast<AffineDimExpr>(result).getPosition());
       for (const Operand &operand : inputsOf(term))
@@ -401,8 +411,10 @@ private:
   const Statement &statement;
   const EmitContext &context;
   Location loc;
-  IndexExpressions index;                    // over the fixed variables
-  SmallVector<OpFoldResult> lowers_, sizes_; // of each dimension
+  IndexExpressions index;                      // over the fixed variables
+  SmallVector<OpFoldResult> starts, extents;   // of each dimension
+  SmallVector<std::optional<unsigned>> places; // of each dimension in the generic, if it has one
+  unsigned numPlaces = 0;
   Operand destination{nullptr, {}, {}};
   SmallVector<Operand> inputs;
   bool readsOld = false;

@@ -8,17 +8,33 @@
 namespace pyasc {
 
 void buildStructurePipeline(mlir::OpPassManager &manager) {
-  manager.addPass(mlir::createCanonicalizerPass());
-  manager.addPass(mlir::createCSEPass());
-  manager.addNestedPass<mlir::func::FuncOp>(createPromoteCellsPass());
-  manager.addNestedPass<mlir::func::FuncOp>(createRaiseLoopsPass());
-  manager.addPass(mlir::createCanonicalizerPass());
+  auto addCleanUp = [&] {
+    manager.addPass(mlir::createCanonicalizerPass());
+    manager.addPass(mlir::createCSEPass());
+  };
+  auto addOnFunctions = [&](std::unique_ptr<mlir::Pass> pass) {
+    manager.addNestedPass<mlir::func::FuncOp>(std::move(pass));
+  };
+  addCleanUp();
+  // Copies of parameters go before raising, so that loops see the parameter itself.
+  addOnFunctions(createForwardCopiesPass());
+  addOnFunctions(createPromoteCellsPass());
+  addOnFunctions(createRaiseLoopsPass());
+  addCleanUp();
+  // Producers are inlined before copies are forwarded: a fused producer needs no destination.
+  addOnFunctions(createFuseElementwisePass());
+  addOnFunctions(createForwardCopiesPass());
+  addOnFunctions(createRemoveDeadBuffersPass());
+  addCleanUp();
 }
 
 void registerTransformPasses() {
   mlir::registerTransformsPasses();
+  mlir::registerPass(createForwardCopiesPass);
+  mlir::registerPass(createFuseElementwisePass);
   mlir::registerPass(createPromoteCellsPass);
   mlir::registerPass(createRaiseLoopsPass);
+  mlir::registerPass(createRemoveDeadBuffersPass);
   mlir::PassPipelineRegistration<>("structure", "Kernel form to structured form",
                                    buildStructurePipeline);
 }

@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "mlir/Analysis/Presburger/IntegerRelation.h"
-#include "mlir/Analysis/Presburger/PresburgerRelation.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -12,7 +11,6 @@ namespace pyasc {
 using llvm::ArrayRef;
 using llvm::SmallVector;
 using mlir::presburger::IntegerPolyhedron;
-using mlir::presburger::PresburgerSet;
 using mlir::presburger::PresburgerSpace;
 
 namespace {
@@ -21,6 +19,7 @@ namespace {
 constexpr unsigned kMaxVariables = 20;
 constexpr unsigned kMaxConstraints = 80;
 constexpr unsigned kMaxProjected = 60;
+constexpr unsigned kMaxCases = 64;
 
 // Coefficients of all variables, then the constant.
 using Row = SmallVector<int64_t, 16>;
@@ -329,32 +328,71 @@ std::optional<std::vector<Constraint>> projectOnto(ArrayRef<Constraint> constrai
   return result;
 }
 
-bool isCovered(ArrayRef<Constraint> box, ArrayRef<Constraint> constraints, ArrayRef<unsigned> kept,
-               ArrayRef<unsigned> existential, ArrayRef<unsigned> parameters, ProofCache &cache) {
-  if (kept.size() + existential.size() + parameters.size() > 10 ||
-      box.size() + constraints.size() > kMaxConstraints || cache.solverCalls >= cache.limit)
-    return false;
-  // A union of differences costs far more than one emptiness test.
-  cache.solverCalls += 20;
-  SmallVector<unsigned> order(kept);
-  order.append(parameters.begin(), parameters.end());
-  unsigned numSet = order.size();
-  order.append(existential.begin(), existential.end());
-  auto build = [&](ArrayRef<Constraint> rows, unsigned numLocals) {
-    IntegerPolyhedron polyhedron(
-        PresburgerSpace::getSetSpace(numSet, /*numSymbols=*/0, /*numLocals=*/numLocals));
-    for (const Constraint &constraint : rows) {
-      SmallVector<int64_t, 16> row;
-      for (unsigned v : ArrayRef<unsigned>(order).take_front(numSet + numLocals))
-        row.push_back(constraint.form[v]);
-      row.push_back(constraint.form.constant);
-      constraint.isEquality ? polyhedron.addEquality(row) : polyhedron.addInequality(row);
-    }
-    return polyhedron;
+// MLIR's set subtraction takes `10 t <= y <= 10 t + 7` for a definition of t at every y, and so
+// finds that tiles with gaps cover everything. Hence witnesses: for each existential variable in
+// turn the least value that its lower bounds allow, given those before it.
+bool isCovered(ArrayRef<Constraint> box, ArrayRef<Constraint> constraints, unsigned numVariables,
+               ArrayRef<unsigned> existential, ProofCache &cache) {
+  auto isDetermined = [&](unsigned v) {
+    return llvm::any_of(constraints, [&](const Constraint &c) {
+      return c.isEquality && std::abs(c.form[v]) == 1 &&
+             llvm::none_of(existential, [&](unsigned e) { return e != v && c.form.mentions(e); });
+    });
   };
-  PresburgerSet boxSet(build(box, 0));
-  PresburgerSet image(build(constraints, existential.size()));
-  return boxSet.subtract(image).isIntegerEmpty();
+  SmallVector<unsigned> order(existential);
+  llvm::stable_sort(order,
+                    [&](unsigned a, unsigned b) { return isDetermined(a) > isDetermined(b); });
+
+  System start(numVariables);
+  for (const Constraint &constraint : box)
+    start.add(constraint);
+  std::vector<System> cases{start};
+  SmallVector<bool> isKnown(numVariables, true);
+  for (unsigned v : order)
+    isKnown[v] = false;
+  for (unsigned v : order) {
+    auto bounds = projectOnto(constraints, numVariables, v, isKnown);
+    isKnown[v] = true;
+    if (!bounds)
+      return false;
+    llvm::erase_if(*bounds, [&](const Constraint &c) { return !c.form.mentions(v); });
+    auto exact = llvm::find_if(
+        *bounds, [&](const Constraint &c) { return c.isEquality && std::abs(c.form[v]) == 1; });
+    if (exact != bounds->end()) {
+      for (System &system : cases)
+        system.add(*exact);
+      continue;
+    }
+    // factor * v + rest >= 0 with factor > 0: the bounds from below.
+    std::vector<LinearForm> lower;
+    for (const Constraint &bound : *bounds) {
+      if (bound.isEquality)
+        return false;
+      if (bound.form[v] > 0)
+        lower.push_back(bound.form);
+    }
+    std::vector<System> split;
+    for (const System &system : cases)
+      for (const LinearForm &tight : lower) {
+        System next = system;
+        for (const LinearForm &bound : lower)
+          next.addNonNegative(bound);
+        // The least such v: one less would violate `tight`.
+        next.addNonNegative(*LinearForm::ofConstant(tight[v] - 1).plus(tight, -1));
+        split.push_back(std::move(next));
+      }
+    cases = std::move(split);
+    if (cases.empty() || cases.size() > kMaxCases)
+      return false;
+  }
+  return llvm::all_of(cases, [&](const System &system) {
+    return llvm::all_of(constraints, [&](const Constraint &constraint) {
+      if (!system.implies(constraint.form, cache))
+        return false;
+      auto negated = constraint.form.times(-1);
+      return !constraint.isEquality || (negated && system.implies(*negated, cache));
+    });
+  });
 }
 
 } // namespace pyasc

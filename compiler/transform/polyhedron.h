@@ -90,11 +90,10 @@ std::optional<std::vector<Constraint>> projectOnto(llvm::ArrayRef<Constraint> co
                                                    unsigned numVariables, unsigned target,
                                                    const llvm::SmallVectorImpl<bool> &isParameter);
 
-// True only if every integer point of `box` (over `kept` variables and parameters) extends to a
-// point of `constraints` by some choice of the `existential` variables.
+// True only if every integer point of `box` (over any variables but the existential ones) extends
+// to a point of `constraints` by some choice of the `existential` variables.
 bool isCovered(llvm::ArrayRef<Constraint> box, llvm::ArrayRef<Constraint> constraints,
-               llvm::ArrayRef<unsigned> kept, llvm::ArrayRef<unsigned> existential,
-               llvm::ArrayRef<unsigned> parameters, ProofCache &cache);
+               unsigned numVariables, llvm::ArrayRef<unsigned> existential, ProofCache &cache);
 
 } // namespace pyasc
 

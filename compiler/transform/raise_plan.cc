@@ -156,9 +156,8 @@ private:
         LinearForm part = varyingPart(nest, inner, *form);
         if (part.isConstant() || solve(formsOf(plan), part))
           continue;
-        makePrimitive(part);
-        plan.dimensions.push_back({part, {}, true});
-        continue;
+        // The shape of no operand would tell how far this dimension runs.
+        return fail("a loop variable is computed with that indexes nothing");
       }
       mlir::Operation *definition = value.getDefiningOp();
       if (!definition) {
@@ -350,13 +349,7 @@ private:
     if (isInvertible)
       return boxSatisfies(box, component, inverse) || fail(noBox);
 
-    SmallVector<unsigned> kept, parameters;
-    for (unsigned d : component.dimensions)
-      kept.push_back(variableOf(d));
-    for (unsigned v = 0; v < nest.getNumVariables(); ++v)
-      if (isParameter[v] && (mentionsAny(box, v) || mentionsAny(rows, v)))
-        parameters.push_back(v);
-    if (!isCovered(box, rows, kept, component.variables, parameters, cache))
+    if (!isCovered(box, rows, totalVariables(), component.variables, cache))
       return fail(noBox);
     return !mustBeOnce || isInjective(component) ||
            fail("an element of " + describeBuffer(statement.accesses[0].memref) +
@@ -383,10 +376,6 @@ private:
           return false;
       }
     return true;
-  }
-
-  static bool mentionsAny(const std::vector<Constraint> &rows, unsigned v) {
-    return llvm::any_of(rows, [&](const Constraint &c) { return c.form.mentions(v); });
   }
 
   bool boxSatisfies(const std::vector<Constraint> &box, const Component &component,
