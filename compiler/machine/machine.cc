@@ -105,6 +105,7 @@ Soc Parse(const std::string &text) {
   gm("l2_shared_read_bytes_per_cycle", soc.gm.l2_shared_read_bytes_per_cycle);
   gm("l2_write_bytes_per_cycle", soc.gm.l2_write_bytes_per_cycle);
   gm("write_back_factor", soc.gm.write_back_factor);
+  gm("write_back_buffer_bytes", soc.gm.write_back_buffer_bytes);
   gm("l2_line_bytes", soc.gm.l2_line_bytes);
   gm("packet_bytes", soc.gm.packet_bytes);
   gm("scalar_latency_cycles", soc.gm.scalar_latency_cycles);

@@ -57,6 +57,8 @@ struct GlobalMemoryCost {
   double l2_write_bytes_per_cycle = 0;
   // A dirty line that leaves L2 costs its bytes times this at the HBM's read rate.
   double write_back_factor = 0;
+  // Dirty lines that may be on their way to HBM before a write has to wait.
+  int64_t write_back_buffer_bytes = 0;
   int64_t l2_line_bytes = 0;
   int64_t packet_bytes = 0;
   // Of an access by the scalar unit that misses its data cache.

@@ -294,7 +294,18 @@ inline constexpr int kNumPipeOps = static_cast<int>(PipeOp::kVBroadcast) + 1;
 
 enum class Atomic : uint8_t { kNone, kAdd, kMax, kMin };
 enum class Binary : uint8_t { kAdd, kSub, kMul, kDiv, kMax, kMin, kAnd, kOr };
-enum class Unary : uint8_t { kExp, kLn, kAbs, kSqrt, kRsqrt, kReciprocal, kRelu, kNot, kNeg, kCopy };
+enum class Unary : uint8_t {
+  kExp,
+  kLn,
+  kAbs,
+  kSqrt,
+  kRsqrt,
+  kReciprocal,
+  kRelu,
+  kNot,
+  kNeg,
+  kCopy
+};
 enum class Scalar : uint8_t { kAdds, kMuls, kMaxs, kMins };
 enum class Compare : uint8_t { kLt, kLe, kGt, kGe, kEq, kNe };
 enum class Rounding : uint8_t { kNone, kRint, kFloor, kCeil, kTrunc, kRound };

@@ -10,7 +10,7 @@ using namespace sim_isa;
 std::string_view VectorCostName(const Descriptor &d) {
   constexpr std::string_view kBinary[] = {"add", "sub", "mul", "div", "max", "min", "and", "or"};
   constexpr std::string_view kUnary[] = {"exp",        "ln",   "abs", "sqrt", "rsqrt",
-                                         "reciprocal", "relu", "not", "neg", "copy"};
+                                         "reciprocal", "relu", "not", "neg",  "copy"};
   constexpr std::string_view kScalar[] = {"adds", "muls", "maxs", "mins"};
   switch (d.op) {
   case PipeOp::kVBinary:
@@ -84,13 +84,16 @@ Cost CubeCost(const Operation &o, const machine::Soc &soc) {
   return {cycles + soc.cube.pipelined_cycles, soc.cube.isolated_cycles - soc.cube.pipelined_cycles};
 }
 
-// The path on the chip and what each burst costs there.
-Cost PathCycles(const machine::PathCost &path, const Access &local, double row_cycles,
-                const machine::Soc &soc) {
-  const double burst = std::max(
-      {path.burst_cycles, row_cycles, static_cast<double>(local.length) / path.bytes_per_cycle});
-  return {std::max(path.instruction_cycles, static_cast<double>(local.count) * burst),
-          soc.ns_to_cycles(path.latency_ns)};
+// The greatest prime that is not above n: with a prime number of sets both contiguous lines and
+// the columns of a matrix spread over all of them.
+int64_t PrimeBelow(int64_t n) {
+  for (;; --n) {
+    bool prime = n > 1;
+    for (int64_t d = 2; d * d <= n && prime; ++d)
+      prime = n % d != 0;
+    if (prime || n <= 2)
+      return n;
+  }
 }
 
 } // namespace
@@ -119,12 +122,14 @@ double PathPeak(Path path, const machine::Soc &soc, int64_t cores) {
 MemorySystem::MemorySystem(const machine::Soc &soc)
     : soc_(soc), hbm_bytes_per_cycle_(soc.gm.hbm_read_gb_per_s / soc.clock_ghz),
       l2_bytes_per_cycle_(soc.gm.l2_gb_per_s / soc.clock_ghz),
-      num_sets_(std::max<int64_t>(1, soc.l2_bytes / soc.gm.l2_line_bytes / kWays)),
+      path_free_(std::max(soc.cube_cores, soc.vector_cores)),
+      num_sets_(PrimeBelow(soc.l2_bytes / soc.gm.l2_line_bytes / kWays)),
       entries_(num_sets_ * kWays) {}
 
 void MemorySystem::Restart() {
   hbm_free_ = 0;
   l2_free_ = 0;
+  std::fill(path_free_.begin(), path_free_.end(), std::array<double, 2>{});
 }
 
 void MemorySystem::Touch(uint64_t line, bool write, int core, Lines &lines) {
@@ -153,8 +158,8 @@ void MemorySystem::Touch(uint64_t line, bool write, int core, Lines &lines) {
 }
 
 double MemorySystem::Transfer(double now, const Access &access,
-                              const GlobalMemory::Allocation &allocation, int core, bool cube,
-                              Traffic &traffic) {
+                              const GlobalMemory::Allocation &allocation, double bytes_per_cycle,
+                              int core, bool cube, Traffic &traffic) {
   const auto line_bytes = static_cast<uint64_t>(soc_.gm.l2_line_bytes);
   Lines lines;
   uint64_t last = ~uint64_t{0};
@@ -179,30 +184,37 @@ double MemorySystem::Transfer(double now, const Access &access,
     bytes[static_cast<int>(Path::kHbmRead)] += lines.miss * static_cast<int64_t>(line_bytes);
   bytes[static_cast<int>(Path::kHbmWrite)] += lines.written_back * static_cast<int64_t>(line_bytes);
 
-  // The core's own limits: bytes that hit, that another core has brought, that miss.
+  // The core's own limits: bytes that hit, that another core has brought, lines that miss.
   const auto total = static_cast<double>(access.bytes());
   const double per_line = total / static_cast<double>(std::max<int64_t>(hits + lines.miss, 1));
-  double own = 0;
+  double own = total / bytes_per_cycle;
   if (access.write) {
-    own = total / soc_.gm.l2_write_bytes_per_cycle;
+    own = std::max(own, total / soc_.gm.l2_write_bytes_per_cycle);
   } else {
     const double hbm_rate =
         cube ? soc_.gm.hbm_cube_bytes_per_cycle : soc_.gm.hbm_vector_bytes_per_cycle;
     own =
-        static_cast<double>(lines.hit) * per_line / soc_.gm.l2_read_bytes_per_cycle +
-        static_cast<double>(lines.shared_hit) * per_line / soc_.gm.l2_shared_read_bytes_per_cycle +
-        static_cast<double>(lines.miss) * per_line / hbm_rate;
+        std::max(own, static_cast<double>(lines.hit) * per_line / soc_.gm.l2_read_bytes_per_cycle +
+                          static_cast<double>(lines.shared_hit) * per_line /
+                              soc_.gm.l2_shared_read_bytes_per_cycle +
+                          static_cast<double>(lines.miss) * size / hbm_rate);
   }
+  double &path_free = path_free_[core][access.write];
+  double end = std::max(path_free, now) + own;
   // What all cores share.
   l2_free_ = std::max(l2_free_, now) + total / l2_bytes_per_cycle_;
-  const double hbm_bytes =
-      (access.write ? 0 : static_cast<double>(lines.miss) * size) +
-      static_cast<double>(lines.written_back) * size * soc_.gm.write_back_factor;
-  double end = std::max(now + own, l2_free_);
-  if (hbm_bytes > 0) {
-    hbm_free_ = std::max(hbm_free_, now) + hbm_bytes / hbm_bytes_per_cycle_;
-    end = std::max(end, hbm_free_);
+  end = std::max(end, l2_free_);
+  const double read = access.write ? 0 : static_cast<double>(lines.miss) * size;
+  const double written = static_cast<double>(lines.written_back) * size * soc_.gm.write_back_factor;
+  if (read + written > 0) {
+    hbm_free_ = std::max(hbm_free_, now) + (read + written) / hbm_bytes_per_cycle_;
+    // A read waits for its lines; lines on their way out wait in buffers, as long as these last.
+    const double buffered =
+        access.write ? static_cast<double>(soc_.gm.write_back_buffer_bytes) / hbm_bytes_per_cycle_
+                     : 0;
+    end = std::max(end, hbm_free_ - buffered);
   }
+  path_free = end;
   return end;
 }
 
@@ -213,25 +225,32 @@ Cost CostOf(const Operation &o, const std::vector<Access> &accesses,
   if (accesses.empty()) // nothing to move or compute
     return {soc.scalar.instruction_cycles, 0};
   auto count = [&](Path path, int64_t bytes) { traffic.bytes[static_cast<int>(path)] += bytes; };
-  auto through_gm = [&](Path path, const Access &gm, const Access &local, bool cube,
-                        double row_cycles) {
-    Cost cost = PathCycles(soc.path(PathName(path)), local, row_cycles, soc);
-    count(path, gm.bytes());
-    const double end = memory.Transfer(now, gm, *allocation, core, cube, traffic);
-    cost.occupancy = std::max(cost.occupancy, end - now);
+  // Requests are issued burst by burst, up to one latency ahead of the data.
+  auto through_gm = [&](Path name, const Access &gm, bool cube, double row_cycles) {
+    const machine::PathCost &path = soc.path(PathName(name));
+    count(name, gm.bytes());
+    const double issue =
+        std::max(path.instruction_cycles,
+                 static_cast<double>(gm.count) * std::max(path.burst_cycles, row_cycles));
+    const double latency = soc.ns_to_cycles(path.latency_ns);
+    const double data =
+        memory.Transfer(now, gm, *allocation, path.bytes_per_cycle, core, cube, traffic) - now;
+    Cost cost;
+    cost.occupancy = std::max(issue, data - latency);
+    cost.latency = std::max(issue, data) + latency - cost.occupancy;
     return cost;
   };
   switch (d.op) {
   case PipeOp::kLoad: {
     const bool cube = d.space == Space::kL1;
-    return through_gm(cube ? Path::kGmToL1 : Path::kGmToUb, accesses[0], accesses[0], cube, 0);
+    return through_gm(cube ? Path::kGmToL1 : Path::kGmToUb, accesses[0], cube, 0);
   }
   case PipeOp::kLoadNd2Nz:
-    return through_gm(Path::kGmToL1, accesses[0], accesses[0], true, soc.nd2nz_row_cycles);
+    return through_gm(Path::kGmToL1, accesses[0], true, soc.nd2nz_row_cycles);
   case PipeOp::kStore:
-    return through_gm(Path::kUbToGm, accesses[0], accesses[0], false, 0);
+    return through_gm(Path::kUbToGm, accesses[0], false, 0);
   case PipeOp::kFixpipe:
-    return through_gm(Path::kL0CToGm, accesses[1], accesses[1], true, 0);
+    return through_gm(Path::kL0CToGm, accesses[1], true, 0);
   case PipeOp::kLoadL0: {
     const Path path = d.space == Space::kL0A ? Path::kL1ToL0A : Path::kL1ToL0B;
     const machine::PathCost &cost = soc.path(PathName(path));

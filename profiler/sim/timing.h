@@ -49,10 +49,11 @@ public:
   // Starts a phase: time begins at zero again.
   void Restart();
 
-  // Moves the bytes of an access of GM, which lies in `allocation`, between a core and memory.
-  // Returns when the last byte has passed, given the core's own limits on the way.
+  // Moves the bytes of an access of GM, which lies in `allocation`, between a core and memory over
+  // a path of `bytes_per_cycle`. Returns when the last byte has passed. A core's transfers in one
+  // direction follow each other.
   double Transfer(double now, const Access &access, const GlobalMemory::Allocation &allocation,
-                  int core, bool cube, Traffic &traffic);
+                  double bytes_per_cycle, int core, bool cube, Traffic &traffic);
 
 private:
   struct Lines {
@@ -65,6 +66,8 @@ private:
   double l2_bytes_per_cycle_;
   double hbm_free_ = 0;
   double l2_free_ = 0;
+  // Until when each core's path in (0) and out (1) is taken.
+  std::vector<std::array<double, 2>> path_free_;
 
   static constexpr int kWays = 16;
   struct Entry {

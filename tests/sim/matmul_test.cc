@@ -1,7 +1,7 @@
 // A whole matmul on the cube cores, written as an npu module: the answer, the speed of the
 // simulation and the plausibility of its times.
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <map>
 
 #include "tests/sim/sim_harness.h"
@@ -149,17 +149,20 @@ TEST(SimMatmulTest, TilesOnEveryCoreGiveTheProduct) {
     }
 }
 
-TEST(SimMatmulTest, AThousandCubedTakesLessThanASecond) {
+TEST(SimMatmulTest, AThousandCubedTakesLessThanASecondOfCpuTime) {
   const int64_t n = 1024;
   Problem p(n, n, n);
   const std::string text = Matmul(n, n, n, 128, 128, 64);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   auto outcome = RunText(text, p.buffers, 20);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   const double us = outcome->phases[0].time_us();
-  std::printf("%.3f s of host time for %.1f us, %.0f GFLOP/s simulated\n", seconds.count(), us,
+  std::printf("%.3f s of CPU time for %.1f us, %.0f GFLOP/s simulated\n", seconds, us,
               2e-3 * n * n * n / us);
+#ifdef NDEBUG // the bound is for optimised code
+  EXPECT_LT(seconds, 1);
+#endif
   // Rows of the result against a sum in another order.
   const auto c = Values<float>(p.buffers[2]);
   for (int64_t i : {0, 511, 1023})
