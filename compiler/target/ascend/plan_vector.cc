@@ -5,7 +5,7 @@
 // that transfers overlap with work. A long reduction with few results takes three phases. What
 // the unit cannot do is refused with a reason.
 #include "compiler/target/ascend/plan.h"
-#include "compiler/target/ascend/plan_vector_emit.h"
+#include "compiler/target/ascend/plan_vector_phase.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace pyasc::npu {
@@ -14,12 +14,8 @@ using namespace mlir;
 
 namespace {
 
-// UB that buffers may use: some is left for what the tools reserve.
-constexpr int64_t kReservedBytes = 2048;
 // Below this many points a loop of the scalar unit is done before a transfer arrives.
 constexpr int64_t kFewPoints = 16;
-
-int64_t budgetOf(const Planner &planner) { return planner.soc().ub_bytes - kReservedBytes; }
 
 std::string describe(const VectorNest &nest, const VectorLoops &loops) {
   std::string what = loops.form == VectorForm::elementwise  ? "elementwise "
@@ -32,60 +28,20 @@ std::string describe(const VectorNest &nest, const VectorLoops &loops) {
   return what;
 }
 
-// Emits into a function that is thrown away, to learn which buffers the body needs.
-LogicalResult tryOut(const VectorNest &nest, const VectorLoops &loops,
-                     std::function<int64_t(TileSize)> &bytes, std::string &reason) {
-  Location loc = nest.op.getLoc();
-  MLIRContext *context = nest.op.getContext();
-  OwningOpRef<func::FuncOp> scratch =
-      func::FuncOp::create(loc, "trial", FunctionType::get(context, {}, {}));
-  Block *entry = scratch->addEntryBlock();
-  OpBuilder builder = OpBuilder::atBlockEnd(entry);
-  builder.create<func::ReturnOp>(loc);
-  builder.setInsertionPoint(entry->getTerminator());
-  PhaseEmitter::Outside outside;
-  outside.bindTensor = [&](Value tensor) -> Value {
-    auto type = cast<MemRefType>(tensor.getType());
-    return entry->addArgument(memoryType(type.getNumElements(), type.getElementType(), Space::gm),
-                              loc);
+EmitPhase emitterOf(const VectorNest &nest, const VectorLoops &loops) {
+  return [&](PhaseEmitter &emitter, TileBuffers &buffers, const Tiling &tiling,
+             std::string &reason) -> LogicalResult {
+    VectorEmitter vector(emitter, buffers, nest, loops, tiling);
+    LogicalResult done = vector.emit();
+    reason = vector.reason();
+    return done;
   };
-  outside.bindScalar = [&](BlockArgument argument) -> FailureOr<Value> {
-    return entry->addArgument(argument.getType(), loc);
-  };
-  outside.isLocalCell = [](Value) { return false; };
-  PhaseEmitter emitter(builder, entry, outside);
-  Tiling tiling = trialTiling(nest, loops);
-  auto buffers = std::make_shared<TileBuffers>(entry, tiling.size);
-  VectorEmitter vector(emitter, *buffers, nest, loops, tiling);
-  if (failed(vector.emit())) {
-    reason = vector.reason().empty() ? emitter.reason() : vector.reason();
-    return failure();
-  }
-  bytes = [buffers](TileSize size) { return buffers->bytes(size); };
-  return success();
 }
 
 // One phase for a nest.
 LogicalResult planNest(Planner &planner, const VectorNest &nest, const VectorLoops &loops,
                        const Tiling &tiling, std::string &reason) {
-  Phase phase = planner.begin(nest.op.getLoc(), "aiv", tiling.cores);
-  PhaseEmitter::Outside outside;
-  outside.bindTensor = [&](Value tensor) -> Value { return phase.memory(tensor); };
-  outside.bindScalar = [&](BlockArgument argument) { return phase.scalar(argument); };
-  outside.isLocalCell = [](Value) { return false; };
-  Block *entry = &phase.function.front();
-  PhaseEmitter emitter(phase.builder, entry, outside);
-  TileBuffers buffers(entry, tiling.size);
-  VectorEmitter vector(emitter, buffers, nest, loops, tiling);
-  if (failed(vector.emit())) {
-    reason = vector.reason().empty() ? emitter.reason() : vector.reason();
-    return failure();
-  }
-  if (buffers.bytes(tiling.size) > budgetOf(planner)) {
-    reason = "its values do not fit into the unified buffer";
-    return failure();
-  }
-  return success();
+  return planPhase(planner, nest.op.getLoc(), tiling, emitterOf(nest, loops), reason);
 }
 
 struct Cut {
@@ -97,10 +53,11 @@ FailureOr<Cut> cutNest(Planner &planner, const VectorNest &nest, std::string &re
   auto loops = chooseLoops(nest, reason);
   if (failed(loops))
     return failure();
-  std::function<int64_t(TileSize)> bytes;
-  if (failed(tryOut(nest, *loops, bytes, reason)))
+  auto bytes =
+      tryPhase(nest.op.getLoc(), trialTiling(nest, *loops), emitterOf(nest, *loops), reason);
+  if (failed(bytes))
     return failure();
-  auto tiling = chooseTiling(nest, *loops, bytes, budgetOf(planner), planner.cores("aiv"));
+  auto tiling = chooseTiling(nest, *loops, *bytes, vectorBudget(planner), planner.cores("aiv"));
   if (failed(tiling)) {
     reason = "its values do not fit into the unified buffer";
     return failure();
@@ -252,6 +209,15 @@ size_t planVector(Planner &planner, ArrayRef<Operation *> steps, std::string &re
   if (!op) {
     reason = "it is no tensor operation";
     return 0;
+  }
+  for (auto planGroup : {planRows, planAccumulations}) {
+    FailureOr<size_t> taken = planGroup(planner, steps);
+    if (failed(taken)) {
+      reason = "a group of operations has no phase";
+      return 0;
+    }
+    if (*taken > 0)
+      return *taken;
   }
   auto nest = analyseNest(planner, op, reason);
   if (failed(nest))

@@ -9,10 +9,29 @@ using namespace mlir;
 
 VectorEmitter::VectorEmitter(PhaseEmitter &emitter, TileBuffers &buffers, const VectorNest &nest,
                              const VectorLoops &loops, const Tiling &tiling)
-    : emitter_(emitter), builder_(emitter.builder()), buffers_(buffers), nest_(nest), loops_(loops),
-      tiling_(tiling), loc_(nest.op.getLoc()),
-      code_(emitter, buffers, tiling.size, nest.op.getLoc()),
-      body_(code_, *nest.op.getOperation()->getRegion(0).begin()), at_(nest.rank()) {}
+    : emitter_(emitter), builder_(emitter.builder()), buffers_(buffers), tiling_(tiling),
+      loc_(nest.op.getLoc()), code_(emitter, buffers, tiling.size, nest.op.getLoc()),
+      at_(nest.rank()) {
+  addPart(nest, loops);
+  part_ = &parts_.front();
+}
+
+VectorEmitter::VectorEmitter(PhaseEmitter &emitter, TileBuffers &buffers,
+                             const AccumulationGroup &group, const Tiling &tiling)
+    : VectorEmitter(emitter, buffers, group.members.front().nest, group.members.front().loops,
+                    tiling) {
+  group_ = &group;
+  for (const AccumulationGroup::Member &member : llvm::drop_begin(group.members))
+    addPart(member.nest, member.loops);
+  if (group.epilogue)
+    addPart(group.epilogue->nest, group.epilogue->loops);
+  part_ = &parts_.front();
+}
+
+void VectorEmitter::addPart(const VectorNest &nest, const VectorLoops &loops) {
+  parts_.push_back({&nest, &loops, {}, std::make_unique<TileBody>(code_, *nest.op.getBody())});
+  at_.resize(std::max<size_t>(at_.size(), nest.rank()));
+}
 
 LogicalResult VectorEmitter::emit() {
   if (failed(prepare()))
@@ -29,11 +48,15 @@ LogicalResult VectorEmitter::emit() {
   iteration_ = loop.getInductionVar();
   Value skipped = builder_.createOrFold<arith::MulIOp>(loc_, iteration_, cores);
   startTask(builder_.createOrFold<arith::AddIOp>(loc_, block, skipped));
-  LogicalResult done = loops_.form == VectorForm::elementwise  ? emitElementwise()
-                       : loops_.form == VectorForm::accumulate ? emitAccumulate()
-                                                               : emitRowReduce();
+  LogicalResult done = loops().form == VectorForm::elementwise  ? emitElementwise()
+                       : loops().form == VectorForm::accumulate ? emitAccumulate()
+                                                                : emitRowReduce();
+  if (failed(done))
+    for (const Part &part : parts_)
+      if (reason_.empty())
+        reason_ = part.body->reason();
   if (failed(done) && reason_.empty())
-    reason_ = body_.reason().empty() ? emitter_.reason() : body_.reason();
+    reason_ = emitter_.reason();
   return done;
 }
 
@@ -50,37 +73,53 @@ bool VectorEmitter::followsTask(const Source &source) const {
   auto cut = [&](int64_t d, int64_t tiles) {
     return d >= 0 && tiles > 1 && operand.strides[d] != 0;
   };
-  return follows(operand, loops_.outer) || cut(loops_.row, tiling_.rowTiles) ||
-         cut(loops_.column, tiling_.columnTiles) || cut(loops_.block, tiling_.blockTiles);
+  return follows(operand, loops().outer) || cut(loops().row, tiling_.rowTiles) ||
+         cut(loops().column, tiling_.columnTiles) || cut(loops().block, tiling_.blockTiles);
 }
 
 // Buffers, and what is loaded once for all tasks.
 LogicalResult VectorEmitter::prepare() {
-  for (const VectorOperand &operand : nest_.operands) {
-    if (operand.isOutput)
-      break;
-    Source source{&operand, kindOf(operand, loops_), {}, false, {}};
-    source.invariant = operand.used && source.kind != TileKind::uniform && !followsTask(source) &&
-                       !follows(operand, loops_.steps);
-    if (operand.used && source.kind != TileKind::uniform) {
-      BufferKind kind = source.kind == TileKind::full  ? BufferKind::full
-                        : source.kind == TileKind::row ? BufferKind::row
-                                                       : BufferKind::column;
-      source.buffer = buffers_.make(loc_, kind, operand.element, source.invariant ? 1 : 2);
+  bool someInvariant = false;
+  for (Part &part : parts_) {
+    part_ = &part;
+    for (const VectorOperand &operand : nest().operands) {
+      if (operand.isOutput)
+        break;
+      Source source{&operand, kindOf(operand, loops()), {}, false, {}};
+      bool loaded = operand.used && source.kind != TileKind::uniform && !isAccumulator(operand);
+      source.invariant = loaded && !followsTask(source) && !follows(operand, loops().steps);
+      someInvariant |= source.invariant;
+      if (loaded) {
+        BufferKind kind = source.kind == TileKind::full  ? BufferKind::full
+                          : source.kind == TileKind::row ? BufferKind::row
+                                                         : BufferKind::column;
+        source.buffer = buffers_.make(loc_, kind, operand.element, source.invariant ? 1 : 2);
+      }
+      sources().push_back(source);
     }
-    sources_.push_back(source);
   }
-  if (llvm::none_of(sources_, [](const Source &source) { return source.invariant; }))
+  part_ = &parts_.front();
+  if (!someInvariant)
     return success();
   // Nothing of it is cut, so its first tile is all of it.
-  auto whole = [&](int64_t d) { return code_.index(d < 0 ? 1 : nest_.extents[d]); };
+  auto whole = [&](int64_t d) { return code_.index(d < 0 ? 1 : nest().extents[d]); };
   for (Value &start : at_)
     start = code_.index(0);
-  code_.setTile(whole(loops_.row), whole(loops_.column));
-  for (Source &source : sources_)
-    if (source.invariant && failed(load(source, code_.index(0))))
-      return failure();
+  code_.setTile(whole(loops().row), whole(loops().column));
+  for (Part &part : parts_) {
+    part_ = &part;
+    for (Source &source : sources())
+      if (source.invariant && failed(load(source, code_.index(0))))
+        return failure();
+  }
+  part_ = &parts_.front();
   return success();
+}
+
+// The result that a group's epilogue works on.
+bool VectorEmitter::isAccumulator(const VectorOperand &operand) const {
+  return group_ && group_->epilogue && part_ == &parts_.back() &&
+         operand.view.root == parts_.front().nest->operands.back().view.root;
 }
 
 Value VectorEmitter::minus(Value a, Value b) {
@@ -115,23 +154,23 @@ void VectorEmitter::startTask(Value task) {
       at_[d] = builder_.createOrFold<arith::MulIOp>(loc_, digit(tiles), code_.index(size));
   };
   const TileSize &size = tiling_.size;
-  bool reduces = loops_.form == VectorForm::rowReduce;
+  bool reduces = loops().form == VectorForm::rowReduce;
   if (reduces)
-    at_[loops_.column] = code_.index(0);
+    at_[loops().column] = code_.index(0);
   else
-    start(loops_.column, size.pitch, tiling_.columnTiles);
-  start(loops_.row, size.rows, tiling_.rowTiles);
-  start(loops_.block, size.blocks, tiling_.blockTiles);
-  for (int64_t d : llvm::reverse(loops_.outer))
-    at_[d] = digit(nest_.extents[d]);
-  for (int64_t d : loops_.steps)
+    start(loops().column, size.pitch, tiling_.columnTiles);
+  start(loops().row, size.rows, tiling_.rowTiles);
+  start(loops().block, size.blocks, tiling_.blockTiles);
+  for (int64_t d : llvm::reverse(loops().outer))
+    at_[d] = digit(nest().extents[d]);
+  for (int64_t d : loops().steps)
     at_[d] = code_.index(0);
 
-  Value rows = loops_.row < 0 ? code_.index(1)
-                              : limit(at_[loops_.row], size.rows, nest_.extents[loops_.row]);
-  if (loops_.block >= 0)
-    blockCount_ = limit(at_[loops_.block], size.blocks, nest_.extents[loops_.block]);
-  code_.setTile(rows, limit(at_[loops_.column], size.pitch, nest_.extents[loops_.column]));
+  Value rows = loops().row < 0 ? code_.index(1)
+                               : limit(at_[loops().row], size.rows, nest().extents[loops().row]);
+  if (loops().block >= 0)
+    blockCount_ = limit(at_[loops().block], size.blocks, nest().extents[loops().block]);
+  code_.setTile(rows, limit(at_[loops().column], size.pitch, nest().extents[loops().column]));
 }
 
 //===------------------------------------------------------------------------------------------===//
@@ -143,7 +182,7 @@ FailureOr<Value> VectorEmitter::address(const VectorOperand &operand) {
   if (failed(view))
     return failure();
   OpFoldResult at = emitter_.add(loc_, view->offset, builder_.getIndexAttr(operand.offset));
-  for (auto [start, stride] : llvm::zip_equal(at_, operand.strides))
+  for (auto [start, stride] : llvm::zip(at_, operand.strides))
     if (start)
       at = emitter_.add(
           loc_, at, emitter_.mul(loc_, getAsOpFoldResult(start), builder_.getIndexAttr(stride)));
@@ -152,8 +191,8 @@ FailureOr<Value> VectorEmitter::address(const VectorOperand &operand) {
 
 bool VectorEmitter::isDense(const VectorOperand &operand) const {
   int64_t pitch = tiling_.size.pitch;
-  return loops_.row >= 0 && operand.strides[loops_.row] == pitch &&
-         nest_.extents[loops_.column] == pitch;
+  return loops().row >= 0 && operand.strides[loops().row] == pitch &&
+         nest().extents[loops().column] == pitch;
 }
 
 void VectorEmitter::transferIn(const Source &source, Value memory, Value to, Value gm, Value at) {
@@ -167,12 +206,12 @@ void VectorEmitter::transferIn(const Source &source, Value memory, Value to, Val
     return burst(to, at, code_.cols());
   if (source.kind == TileKind::column)
     return burst(to, at, code_.rows());
-  if (loops_.row < 0)
+  if (loops().row < 0)
     return burst(to, at, code_.cols());
   if (isDense(operand))
     return burst(to, at, code_.count(TileKind::full));
-  int64_t stride = operand.strides[loops_.row];
-  if (stride >= nest_.extents[loops_.column]) {
+  int64_t stride = operand.strides[loops().row];
+  if (stride >= nest().extents[loops().column]) {
     builder_.create<LoadOp>(loc_, memory, to, gm, at, code_.rows(), code_.cols(),
                             code_.index(stride), pitch);
     return;
@@ -222,11 +261,11 @@ LogicalResult VectorEmitter::store(const VectorOperand &operand, const TileValue
   Value count = one, length = code_.cols(), stride = pitch;
   if (value.kind == TileKind::column) {
     length = code_.rows();
-  } else if (loops_.row >= 0 && isDense(operand)) {
+  } else if (loops().row >= 0 && isDense(operand)) {
     length = code_.count(TileKind::full);
-  } else if (loops_.row >= 0) {
+  } else if (loops().row >= 0) {
     count = code_.rows();
-    stride = code_.index(operand.strides[loops_.row]);
+    stride = code_.index(operand.strides[loops().row]);
   }
   if (count == one)
     stride = length;
@@ -239,9 +278,9 @@ Value VectorEmitter::neutral(const Combiner &combiner) {
   return builder_.create<arith::ConstantOp>(loc_, combiner.neutral);
 }
 
-SmallVector<TileValue> VectorEmitter::arguments() const {
+SmallVector<TileValue> VectorEmitter::arguments() {
   SmallVector<TileValue> values;
-  for (const Source &source : sources_)
+  for (const Source &source : sources())
     values.push_back(source.value);
   return values;
 }
@@ -251,13 +290,13 @@ SmallVector<TileValue> VectorEmitter::arguments() const {
 //===------------------------------------------------------------------------------------------===//
 
 LogicalResult VectorEmitter::emitElementwise() {
-  for (Source &source : sources_)
+  for (Source &source : sources())
     if (!source.invariant && failed(load(source, iteration_)))
       return failure();
   SmallVector<TileValue> values = arguments();
   // Results get buffers of their own; what they held before is an input like any other.
   SmallVector<TileValue> results;
-  for (const VectorOperand &out : nest_.operands) {
+  for (const VectorOperand &out : nest().operands) {
     if (!out.isOutput)
       continue;
     TileValue before;
@@ -280,15 +319,15 @@ LogicalResult VectorEmitter::emitElementwise() {
   SmallVector<const TileValue *> into;
   for (const TileValue &result : results)
     into.push_back(&result);
-  if (failed(body_.evaluate(values, into)))
+  if (failed(body().evaluate(values, into)))
     return failure();
-  Operation *yield = nest_.op.getBody()->getTerminator();
+  Operation *yield = nest().op.getBody()->getTerminator();
   for (auto [position, result] : llvm::enumerate(results)) {
-    auto value = body_.value(yield->getOperand(position));
+    auto value = body().value(yield->getOperand(position));
     if (failed(value))
       return failure();
-    auto final = body_.stored(*value, TileKind::full, &result);
-    if (failed(final) || failed(store(nest_.operands[nest_.inputs() + position], *final)))
+    auto final = body().stored(*value, TileKind::full, &result);
+    if (failed(final) || failed(store(nest().operands[nest().inputs() + position], *final)))
       return failure();
   }
   return success();
@@ -298,10 +337,10 @@ LogicalResult VectorEmitter::emitElementwise() {
 // all tasks, so that slots alternate.
 LogicalResult VectorEmitter::emitSteps(size_t level, Value number,
                                        llvm::function_ref<LogicalResult(Value)> body) {
-  if (level == loops_.steps.size())
+  if (level == loops().steps.size())
     return body(number);
-  int64_t d = loops_.steps[level];
-  Value extent = code_.index(nest_.extents[d]);
+  int64_t d = loops().steps[level];
+  Value extent = code_.index(nest().extents[d]);
   auto loop = builder_.create<scf::ForOp>(loc_, code_.index(0), extent, code_.index(1));
   OpBuilder::InsertionGuard guard(builder_);
   builder_.setInsertionPointToStart(loop.getBody());
@@ -314,7 +353,7 @@ LogicalResult VectorEmitter::emitSteps(size_t level, Value number,
 }
 
 LogicalResult VectorEmitter::emitAccumulate() {
-  const VectorOperand &out = nest_.operands.back();
+  const VectorOperand &out = nest().operands.back();
   if (out.element.isBF16() || bytesOf(out.element) == 8 || bytesOf(out.element) == 1)
     return fail("a reduction over rows cannot be kept in this element type");
   Value buffer = buffers_.make(loc_, BufferKind::accumulators, out.element, 2);
@@ -328,25 +367,33 @@ LogicalResult VectorEmitter::emitAccumulate() {
 
   // Runs `body` once an accumulator, with at_[block] and the accumulator's place set.
   auto eachBlock = [&](llvm::function_ref<LogicalResult()> body) -> LogicalResult {
-    if (loops_.block < 0 || tiling_.size.blocks == 1)
+    int64_t block = loops().block;
+    if (block < 0 || tiling_.size.blocks == 1)
       return body();
-    Value first = at_[loops_.block];
+    Value first = at_[block];
     auto loop = builder_.create<scf::ForOp>(loc_, code_.index(0), blockCount_, code_.index(1));
     OpBuilder::InsertionGuard guard(builder_);
     builder_.setInsertionPointToStart(loop.getBody());
     Value number = loop.getInductionVar();
-    at_[loops_.block] = builder_.createOrFold<arith::AddIOp>(loc_, first, number);
+    at_[block] = builder_.createOrFold<arith::AddIOp>(loc_, first, number);
     accumulator.offset = builder_.createOrFold<arith::MulIOp>(loc_, number, code_.index(tile));
     LogicalResult result = body();
-    at_[loops_.block] = first;
+    at_[block] = first;
     accumulator.offset = code_.index(0);
     return result;
   };
 
   Source before{&out, TileKind::full, buffer, true, {}};
-  auto combiner = findCombiner(nest_.op);
+  auto combiner = findCombiner(nest().op);
   auto start = [&]() -> LogicalResult {
-    if (nest_.fromNeutral) {
+    if (group_ && group_->fill) {
+      auto value = emitter_.scalar(group_->fill);
+      if (failed(value))
+        return failure();
+      code_.fill(TileKind::full, *value, &accumulator);
+      return success();
+    }
+    if (nest().fromNeutral) {
       code_.fill(TileKind::full, neutral(*combiner), &accumulator);
       return success();
     }
@@ -359,52 +406,86 @@ LogicalResult VectorEmitter::emitAccumulate() {
   };
   if (failed(eachBlock(start)))
     return failure();
+  size_t members = group_ ? group_->members.size() : 1;
+  for (Part &part : llvm::MutableArrayRef(parts_).take_front(members)) {
+    part_ = &part;
+    if (failed(addUp(accumulator, eachBlock)))
+      return failure();
+  }
+  part_ = &parts_.back();
+  return eachBlock(
+      [&] { return members == parts_.size() ? store(out, accumulator) : finish(accumulator); });
+}
 
+// The steps of one part.
+LogicalResult VectorEmitter::addUp(
+    TileValue &accumulator,
+    llvm::function_ref<LogicalResult(llvm::function_ref<LogicalResult()>)> eachBlock) {
+  Type element = accumulator.type;
   auto followsBlock = [&](const Source &source) {
-    return loops_.block >= 0 && tiling_.size.blocks > 1 &&
-           source.operand->strides[loops_.block] != 0;
+    return loops().block >= 0 && tiling_.size.blocks > 1 &&
+           source.operand->strides[loops().block] != 0;
   };
-  for (Source &source : sources_)
-    if (!source.invariant && !follows(*source.operand, loops_.steps) && !followsBlock(source) &&
+  for (Source &source : sources())
+    if (!source.invariant && !follows(*source.operand, loops().steps) && !followsBlock(source) &&
         failed(load(source, iteration_)))
       return failure();
   auto step = [&](Value number) -> LogicalResult {
-    for (Source &source : sources_)
-      if (follows(*source.operand, loops_.steps) && !followsBlock(source) &&
+    for (Source &source : sources())
+      if (follows(*source.operand, loops().steps) && !followsBlock(source) &&
           failed(load(source, number)))
         return failure();
     return eachBlock([&]() -> LogicalResult {
-      for (Source &source : sources_)
+      for (Source &source : sources())
         if (followsBlock(source) && failed(load(source, number)))
           return failure();
       SmallVector<TileValue> values = arguments();
       values.push_back(accumulator);
-      if (failed(body_.evaluate(values, {&accumulator})))
+      if (failed(body().evaluate(values, {&accumulator})))
         return failure();
-      auto value = body_.value(nest_.op.getBody()->getTerminator()->getOperand(0));
+      auto value = body().value(nest().op.getBody()->getTerminator()->getOperand(0));
       if (failed(value))
         return failure();
       if (value->memory == accumulator.memory && value->offset == accumulator.offset)
         return success();
       // The body did not end in an instruction that could write the accumulator.
-      auto full = body_.stored(*value, TileKind::full, nullptr);
-      if (failed(full) || full->storage != out.element)
+      auto full = body().stored(*value, TileKind::full, nullptr);
+      if (failed(full) || full->storage != element)
         return fail("the reduction's result has another type than its accumulator");
-      if (isa<FloatType>(out.element))
-        code_.scalarOp(Scalar::muls, *full, code_.constant(out.element, 1), &accumulator);
+      if (isa<FloatType>(element))
+        code_.scalarOp(Scalar::muls, *full, code_.constant(element, 1), &accumulator);
       else
-        code_.scalarOp(Scalar::adds, *full, code_.constant(out.element, 0), &accumulator);
+        code_.scalarOp(Scalar::adds, *full, code_.constant(element, 0), &accumulator);
       return success();
     });
   };
-  if (failed(emitSteps(0, iteration_, step)))
+  return emitSteps(0, iteration_, step);
+}
+
+// The epilogue on one accumulator.
+LogicalResult VectorEmitter::finish(const TileValue &accumulator) {
+  for (Source &source : sources()) {
+    if (isAccumulator(*source.operand))
+      source.value = accumulator;
+    else if (!source.invariant && failed(load(source, iteration_)))
+      return failure();
+  }
+  SmallVector<TileValue> values = arguments();
+  values.push_back(TileValue());
+  if (failed(body().evaluate(values, {})))
     return failure();
-  return eachBlock([&] { return store(out, accumulator); });
+  auto value = body().value(nest().op.getBody()->getTerminator()->getOperand(0));
+  if (failed(value))
+    return failure();
+  auto full = body().stored(*value, TileKind::full, nullptr);
+  if (failed(full))
+    return failure();
+  return store(nest().operands.back(), *full);
 }
 
 LogicalResult VectorEmitter::emitRowReduce() {
-  const VectorOperand &out = nest_.operands.back();
-  auto combiner = findCombiner(nest_.op);
+  const VectorOperand &out = nest().operands.back();
+  auto combiner = findCombiner(nest().op);
   if (!combiner || !combiner->reduce)
     return fail("a reduction of this kind has no instruction");
   Type f32 = builder_.getF32Type();
@@ -421,7 +502,7 @@ LogicalResult VectorEmitter::emitRowReduce() {
   if (failed(at) || failed(view))
     return failure();
   Value rows = code_.rows(), one = code_.index(1);
-  if (nest_.fromNeutral)
+  if (nest().fromNeutral)
     code_.fill(TileKind::column, neutral(*combiner), &before);
   else
     builder_.create<LoadOp>(loc_, before.memory, before.offset, view->base, *at, one, rows, rows,
@@ -432,27 +513,27 @@ LogicalResult VectorEmitter::emitRowReduce() {
     sum.type = out.element;
   }
 
-  for (Source &source : sources_)
-    if (!source.invariant && !follows(*source.operand, loops_.steps) &&
-        !(tiling_.columnTiles > 1 && source.operand->strides[loops_.column] != 0) &&
+  for (Source &source : sources())
+    if (!source.invariant && !follows(*source.operand, loops().steps) &&
+        !(tiling_.columnTiles > 1 && source.operand->strides[loops().column] != 0) &&
         failed(load(source, iteration_)))
       return failure();
 
   auto part = [&](Value number) -> LogicalResult {
-    for (Source &source : sources_)
+    for (Source &source : sources())
       if (!source.invariant &&
-          (follows(*source.operand, loops_.steps) ||
-           (tiling_.columnTiles > 1 && source.operand->strides[loops_.column] != 0)) &&
+          (follows(*source.operand, loops().steps) ||
+           (tiling_.columnTiles > 1 && source.operand->strides[loops().column] != 0)) &&
           failed(load(source, number)))
         return failure();
     SmallVector<TileValue> values = arguments();
     values.push_back(sum);
-    if (failed(body_.evaluate(values, {}, combiner->op)))
+    if (failed(body().evaluate(values, {}, combiner->op)))
       return failure();
-    auto element = body_.value(combiner->element);
+    auto element = body().value(combiner->element);
     if (failed(element))
       return failure();
-    TileValue tile = body_.widened(*element);
+    TileValue tile = body().widened(*element);
     if (tile.storage.isF16())
       tile = tile.isUniform()
                  ? code_.uniform(builder_.createOrFold<arith::ExtFOp>(loc_, f32, tile.scalar))
@@ -471,16 +552,16 @@ LogicalResult VectorEmitter::emitRowReduce() {
     OpBuilder::InsertionGuard guard(builder_);
     builder_.setInsertionPointToStart(loop.getBody());
     Value width = code_.index(tiling_.size.pitch);
-    at_[loops_.column] = builder_.createOrFold<arith::MulIOp>(loc_, loop.getInductionVar(), width);
+    at_[loops().column] = builder_.createOrFold<arith::MulIOp>(loc_, loop.getInductionVar(), width);
     code_.setTile(rows,
-                  limit(at_[loops_.column], tiling_.size.pitch, nest_.extents[loops_.column]));
+                  limit(at_[loops().column], tiling_.size.pitch, nest().extents[loops().column]));
     Value next = builder_.createOrFold<arith::AddIOp>(
         loc_, builder_.createOrFold<arith::MulIOp>(loc_, number, tiles), loop.getInductionVar());
     return part(next);
   };
   if (failed(emitSteps(0, iteration_, step)))
     return failure();
-  at_[loops_.column] = code_.index(0);
+  at_[loops().column] = code_.index(0);
   code_.setTile(rows, code_.index(1));
   TileValue final = sum;
   if (!out.element.isF32())

@@ -2,6 +2,9 @@
 #ifndef PYASC_COMPILER_TARGET_ASCEND_PLAN_VECTOR_EMIT_H
 #define PYASC_COMPILER_TARGET_ASCEND_PLAN_VECTOR_EMIT_H
 
+#include <memory>
+#include <vector>
+
 #include "compiler/target/ascend/plan_vector_body.h"
 
 namespace pyasc::npu {
@@ -24,10 +27,27 @@ mlir::FailureOr<Tiling> chooseTiling(const VectorNest &nest, const VectorLoops &
 // A tiling with tiny tiles and several of them each way, to find out which buffers are needed.
 Tiling trialTiling(const VectorNest &nest, const VectorLoops &loops);
 
+// Accumulations into one result that follow each other, in one phase.
+struct AccumulationGroup {
+  // What the result is set to before; null: it is read.
+  mlir::Value fill;
+  struct Member {
+    VectorNest nest;
+    VectorLoops loops;
+  };
+  // All have the same parallel dimensions, first and in the same order.
+  std::vector<Member> members;
+  // An elementwise operation on the result, which then need not be written itself.
+  std::optional<Member> epilogue;
+};
+
 class VectorEmitter {
 public:
   VectorEmitter(PhaseEmitter &emitter, TileBuffers &buffers, const VectorNest &nest,
                 const VectorLoops &loops, const Tiling &tiling);
+  // REQUIRES: the group has members; its tiling is that of the first one.
+  VectorEmitter(PhaseEmitter &emitter, TileBuffers &buffers, const AccumulationGroup &group,
+                const Tiling &tiling);
   mlir::LogicalResult emit();
   const std::string &reason() const { return reason_; }
 
@@ -41,7 +61,25 @@ private:
     TileValue value;        // current
   };
 
+  // One nest of the phase.
+  struct Part {
+    const VectorNest *nest;
+    const VectorLoops *loops;
+    llvm::SmallVector<Source, 0> sources;
+    std::unique_ptr<TileBody> body;
+  };
+  void addPart(const VectorNest &nest, const VectorLoops &loops);
+  const VectorNest &nest() const { return *part_->nest; }
+  const VectorLoops &loops() const { return *part_->loops; }
+  llvm::SmallVector<Source, 0> &sources() { return part_->sources; }
+  TileBody &body() { return *part_->body; }
+
   mlir::LogicalResult prepare();
+  mlir::LogicalResult addUp(
+      TileValue &accumulator,
+      llvm::function_ref<mlir::LogicalResult(llvm::function_ref<mlir::LogicalResult()>)> eachBlock);
+  mlir::LogicalResult finish(const TileValue &accumulator);
+  bool isAccumulator(const VectorOperand &operand) const;
   void startTask(mlir::Value task);
   mlir::LogicalResult emitElementwise();
   mlir::LogicalResult emitAccumulate();
@@ -58,7 +96,7 @@ private:
   void transferIn(const Source &source, mlir::Value memory, mlir::Value to, mlir::Value gm,
                   mlir::Value at);
   mlir::LogicalResult store(const VectorOperand &operand, const TileValue &value);
-  llvm::SmallVector<TileValue> arguments() const;
+  llvm::SmallVector<TileValue> arguments();
   // Rows of this operand that lie dense in GM and in UB alike.
   bool isDense(const VectorOperand &operand) const;
   mlir::Value neutral(const Combiner &combiner);
@@ -72,13 +110,12 @@ private:
   PhaseEmitter &emitter_;
   mlir::OpBuilder &builder_;
   TileBuffers &buffers_;
-  const VectorNest &nest_;
-  const VectorLoops &loops_;
   const Tiling &tiling_;
+  const AccumulationGroup *group_ = nullptr;
   mlir::Location loc_;
   TileCode code_;
-  TileBody body_;
-  llvm::SmallVector<Source, 0> sources_;
+  std::vector<Part> parts_;
+  Part *part_ = nullptr;              // the one that is being emitted
   llvm::SmallVector<mlir::Value> at_; // the tile's start in each dimension; null where not in use
   mlir::Value iteration_;             // number of the task on this core
   mlir::Value blockCount_;

@@ -133,7 +133,8 @@ std::optional<Combiner> findCombiner(linalg::GenericOp generic) {
   return combiner;
 }
 
-FailureOr<VectorNest> analyseNest(Planner &planner, linalg::GenericOp op, std::string &reason) {
+FailureOr<VectorNest> analyseNest(Planner &planner, linalg::GenericOp op, std::string &reason,
+                                  bool merge) {
   VectorNest nest;
   nest.op = op;
   nest.extents = op.getStaticLoopRanges();
@@ -180,7 +181,8 @@ FailureOr<VectorNest> analyseNest(Planner &planner, linalg::GenericOp op, std::s
         return failure();
       }
   }
-  simplifyNest(nest);
+  if (merge)
+    simplifyNest(nest);
   return nest;
 }
 
@@ -289,6 +291,20 @@ FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason) 
     (nest.reduction[d] ? loops.steps : loops.outer).push_back(d);
   }
   return loops;
+}
+
+std::optional<VectorLoops> adoptLoops(const VectorNest &nest, const VectorLoops &loops) {
+  VectorLoops own = loops;
+  own.steps.clear();
+  for (int64_t d = 0; d < nest.rank(); ++d)
+    if (nest.reduction[d])
+      own.steps.push_back(d);
+  own.form = own.steps.empty() ? VectorForm::elementwise : VectorForm::accumulate;
+  if (!canBeColumn(nest, own.column) || (own.row >= 0 && !canBeRow(nest, own.row, own)))
+    return std::nullopt;
+  if (own.block >= 0 && own.form == VectorForm::accumulate && !canBeBlock(nest, own.block, own))
+    return std::nullopt;
+  return own;
 }
 
 } // namespace pyasc::npu

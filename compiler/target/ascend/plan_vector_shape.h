@@ -35,8 +35,9 @@ struct VectorNest {
 };
 
 // Failure with a reason: strides that are not constant, an input that overlaps the output, ...
+// `merge`: simplified; else with the generic's own dimensions.
 mlir::FailureOr<VectorNest> analyseNest(Planner &planner, mlir::linalg::GenericOp op,
-                                        std::string &reason);
+                                        std::string &reason, bool merge = true);
 // Drops dimensions of extent 1 and merges neighbours that all operands walk as one.
 void simplifyNest(VectorNest &nest);
 
@@ -74,6 +75,9 @@ enum class TileKind { uniform, row, column, full };
 TileKind kindOf(const VectorOperand &operand, const VectorLoops &loops);
 
 mlir::FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason);
+// The same choice for a nest whose first dimensions are the same: its other ones become loops.
+// Nothing when an operand does not allow it.
+std::optional<VectorLoops> adoptLoops(const VectorNest &nest, const VectorLoops &loops);
 
 } // namespace pyasc::npu
 

@@ -163,9 +163,18 @@ TileValue TileCode::fill(TileKind kind, Value scalar, const TileValue *into) {
   return dst;
 }
 
-TileValue TileCode::toFull(const TileValue &value, const TileValue *into) {
-  if (value.kind == TileKind::full)
+TileValue TileCode::single(const TileValue &value) {
+  if (size_.hasRows || value.kind != TileKind::column || value.isMask())
     return value;
+  TileValue result = uniform(builder().create<memref::LoadOp>(loc_, value.memory, value.offset));
+  result.type = value.type;
+  return result;
+}
+
+TileValue TileCode::toFull(const TileValue &given, const TileValue *into) {
+  if (given.kind == TileKind::full)
+    return given;
+  TileValue value = single(given);
   if (value.isUniform())
     return fill(TileKind::full, value.scalar, into);
   if (value.isMask()) {
@@ -212,8 +221,10 @@ TileValue TileCode::scalarOp(Scalar op, const TileValue &a, Value scalar, const 
   return dst;
 }
 
-TileValue TileCode::binary(Binary op, const TileValue &a, const TileValue &b,
+TileValue TileCode::binary(Binary op, const TileValue &first, const TileValue &second,
                            const TileValue *into) {
+  bool mixed = first.kind != second.kind;
+  TileValue a = mixed ? single(first) : first, b = mixed ? single(second) : second;
   if (a.isUniform() || b.isUniform()) {
     const TileValue &vector = a.isUniform() ? b : a;
     const TileValue &single = a.isUniform() ? a : b;

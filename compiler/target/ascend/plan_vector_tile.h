@@ -128,6 +128,8 @@ public:
   mlir::Value constant(mlir::Type type, double value);
 
 private:
+  // Where tiles are single rows, an element a row is read as a scalar.
+  TileValue single(const TileValue &value);
   TileValue target(TileKind kind, mlir::Type type, mlir::Type storage, const TileValue *into);
   // The count rounded up to whole repeats of the type.
   mlir::Value repeats(TileKind kind, mlir::Type storage) const;
