@@ -223,8 +223,8 @@ TileValue TileCode::scalarOp(Scalar op, const TileValue &a, Value scalar, const 
 
 TileValue TileCode::binary(Binary op, const TileValue &first, const TileValue &second,
                            const TileValue *into) {
-  bool mixed = first.kind != second.kind;
-  TileValue a = mixed ? single(first) : first, b = mixed ? single(second) : second;
+  TileValue a = second.kind == TileKind::full ? single(first) : first;
+  TileValue b = first.kind == TileKind::full ? single(second) : second;
   if (a.isUniform() || b.isUniform()) {
     const TileValue &vector = a.isUniform() ? b : a;
     const TileValue &single = a.isUniform() ? a : b;
