@@ -146,6 +146,11 @@ void CastElements(Type from_type, Type to_type, Rounding rounding, const std::by
                   std::byte *to, int64_t n) {
   switch (from_type) {
   case Type::kF32:
+    if (to_type == Type::kF32 && rounding != Rounding::kNone) {
+      for (int64_t i = 0; i < n; ++i)
+        Write(to, i, RoundInteger(Plain<float>::Read(from, i), rounding));
+      return;
+    }
     return CastFrom<Plain<float>>(to_type, rounding, from, to, n);
   case Type::kF64:
     return CastFrom<Plain<double>>(to_type, rounding, from, to, n);

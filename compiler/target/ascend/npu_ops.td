@@ -351,6 +351,7 @@ def Npu_VCastOp : Npu_Instruction<"vcast", "V"> {
   let description = [{
     The pairs that Cast has: f16 f32, bf16 f32, i32 f32, i16 f16, i16 f32, i8 f16, u8 f16 (with
     the attribute `unsigned` on the op), i32 f16, i32 i16, i32 i64, f32 i64, each to the other.
+    f32 f32 rounds to a whole number by the mode.
   }];
   let arguments = (ins Npu_Memory:$dst, Index:$dst_offset, Npu_Memory:$a, Index:$a_offset,
                        Index:$count, Npu_RoundAttr:$round, UnitAttr:$is_unsigned);

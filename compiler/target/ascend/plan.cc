@@ -161,6 +161,10 @@ LogicalResult Planner::run() {
     rest = rest.drop_front(taken);
   }
 
+  // A kernel with nothing to do is a launch that does nothing.
+  if (phases.empty())
+    begin(function.getLoc(), "aiv", 1);
+
   auto module = cast<ModuleOp>(function->getParentOp());
   Builder builder(module.getContext());
   module->setAttr(kSoc, builder.getStringAttr(soc().name));

@@ -144,9 +144,10 @@ func.func @far(%A: memref<32x70000xf32>, %B: memref<16x16xf32>, %C: memref<32x16
 
 // -----
 
-// An empty contraction is no phase.
+// An empty contraction does nothing; a kernel without any work is one phase that does nothing.
 // CHECK: module attributes {{.*}}what = "contraction 16x16x0 f32"
-// CHECK-NOT: func.func
+// CHECK: func.func @empty_0() attributes {npu.blocks = 1 : i64, npu.core = "aiv"} {
+// CHECK-NEXT: return
 func.func @empty(%A: memref<16x0xf32>, %B: memref<0x16xf32>, %C: memref<16x16xf32>)
     attributes {asc.kernel} {
   linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
