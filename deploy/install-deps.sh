@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
   # toolchain
-  build-essential clang-19 lld-19 clang-format-19 clang-tidy-19 cmake ninja-build ccache pkg-config git ca-certificates
+  build-essential clang-19 lld-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev cmake ninja-build ccache pkg-config git ca-certificates
   # compiler core
   llvm-19-dev llvm-19-tools libmlir-19-dev mlir-19-tools libyaml-cpp-dev
   # service

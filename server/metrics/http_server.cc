@@ -1,6 +1,13 @@
 #include "server/metrics/http_server.h"
 
+#include <atomic>
+#include <thread>
+
+#include <arpa/inet.h>
 #include <civetweb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "absl/strings/str_cat.h"
 #include "prometheus/text_serializer.h"
@@ -16,6 +23,19 @@ int Answer(mg_connection *connection, int code, const char *reason, const char *
   mg_write(connection, head.data(), head.size());
   mg_write(connection, body.data(), body.size());
   return code;
+}
+
+// Connects to a port of this machine and hangs up.
+void WakeListener(int port) {
+  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0)
+    return;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  (void)::connect(fd, reinterpret_cast<sockaddr *>(&address), sizeof(address));
+  ::close(fd);
 }
 
 } // namespace
@@ -41,8 +61,21 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Options options, M
 }
 
 HttpServer::~HttpServer() {
-  if (context_)
-    mg_stop(context_);
+  if (!context_)
+    return;
+  // civetweb looks at its stop flag when its poll of two seconds ends, or somebody connects.
+  mg_server_port port{};
+  mg_get_server_ports(context_, 1, &port);
+  std::atomic<bool> stopped = false;
+  std::thread waker([&] {
+    while (!stopped) {
+      WakeListener(port.port);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  mg_stop(context_);
+  stopped = true;
+  waker.join();
 }
 
 int HttpServer::ServeMetrics(mg_connection *connection, void *self) {

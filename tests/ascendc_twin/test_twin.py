@@ -16,7 +16,7 @@ import kernels  # noqa: E402
 import run_text  # noqa: E402
 
 sys.path.insert(0, str(cli.BIN.parent / "python"))
-from pyasc._proto.pyasc.v1 import artifact_pb2, tensor_pb2  # noqa: E402
+from pyasc.v1 import artifact_pb2, tensor_pb2  # noqa: E402
 
 DTYPE_TEXT = {np.dtype(np.float32): "f32", np.dtype(np.float16): "f16"}
 

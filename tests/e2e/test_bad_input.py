@@ -34,9 +34,9 @@ SOURCES = {
     "only_comments": (b"# nothing here\n", "kernel"),
     "not_utf8": (HEAD.encode() + b"def k(a: asc.float32):\n    b = '\xff\xfe'\n", "UTF-8"),
     "nul_byte": (HEAD.encode() + b"def k(a: asc.float32):\n    b = \x00\n", None),
-    "ten_megabytes": (b"# " + b"x" * 10_000_000 + b"\n", "1"),
     "nested_parentheses": (deep_expression(10_000), "nest"),
-    "nested_blocks": (deep_blocks(10_000), None),
+    # As deep as fits into a file of 1 MiB: line n is indented by n.
+    "nested_blocks": (deep_blocks(1_300), "nest"),
     "nested_unary": (HEAD + "def k(a: asc.float32) -> asc.float32:\n    return " + "-" * 10_000 + "a\n",
                      "nest"),
     "syntax_error": (HEAD + "def k(a: asc.float32):\n    b = = a\n", "5:9"),
@@ -56,6 +56,12 @@ def test_wrong_source_is_a_diagnostic(name, tmp_path, service):
         assert word in done.stderr
     assert len(done.stderr) < 20_000
     assert not (tmp_path / "out").exists()
+
+
+def test_ten_megabytes_are_refused_by_their_size(tmp_path, service):
+    done = compile_source(b"# " + b"x" * 10_000_000 + b"\n", tmp_path, service)
+    assert done.returncode == 2
+    assert "1 MiB" in done.stderr and len(done.stderr) < 1_000
 
 
 def saxpy_arguments(folder, **changes):

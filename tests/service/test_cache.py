@@ -100,7 +100,7 @@ def test_the_cap_on_disk_holds_and_the_recently_used_survive(start):
     for i in range(100):
         daemon.compile(f"kernel {i} " + "x" * 50_000)
         assert daemon.compile(keep).cache == HIT
-    assert daemon.stats().cache.entries <= 40
+    assert daemon.stats().cache.entries <= (2 << 20) // 50_000
     assert daemon.metric("cache_bytes", tier="disk") <= 2 << 20
     assert daemon.metric("cache_evicted_bytes_total", tier="disk", reason="size") > 1 << 20
     assert daemon.compile("kernel 0 " + "x" * 50_000).cache == MISS

@@ -29,6 +29,13 @@ __aicore__ inline float FloatFromBits(uint32_t bits) {
 // Maximum and minimum that are NaN when an operand is.
 __aicore__ inline float Maximum(float a, float b) { return a != a ? a : (b != b ? b : (a > b ? a : b)); }
 __aicore__ inline float Minimum(float a, float b) { return a != a ? a : (b != b ? b : (a < b ? a : b)); }
+// The same, but the other operand when one is NaN.
+__aicore__ inline float MaximumNumber(float a, float b) {
+  return a != a ? b : (b != b ? a : (a > b ? a : b));
+}
+__aicore__ inline float MinimumNumber(float a, float b) {
+  return a != a ? b : (b != b ? a : (a < b ? a : b));
+}
 __aicore__ inline float ScalarAbs(float a) { return a < 0.0f ? -a : a + 0.0f; }
 )"},
     {Piece::kFloorDiv, {}, R"(

@@ -176,6 +176,12 @@ std::string Expression::text() {
       .Case<arith::RemUIOp>([&](auto) { return asUnsigned("%"); })
       .Case<arith::FloorDivSIOp>([&](auto) { return integerCall("FloorDiv", Piece::kFloorDiv); })
       .Case<arith::CeilDivSIOp>([&](auto) { return integerCall("CeilDiv", Piece::kFloorDiv); })
+      .Case<arith::CeilDivUIOp>([&](auto) {
+        printer.need(Piece::kFloorDiv);
+        std::string wide = unsignedType(type());
+        return cast(cppType(type()), "CeilDiv<" + wide + ">(" + cast(wide, operand(0)) + ", " +
+                                         cast(wide, operand(1)) + ")");
+      })
       .Case<arith::AndIOp>([&](auto) { return infix("&"); })
       .Case<arith::OrIOp>([&](auto) { return infix("|"); })
       .Case<arith::XOrIOp>([&](auto) { return infix("^"); })
@@ -197,6 +203,8 @@ std::string Expression::text() {
       .Case<arith::NegFOp>([&](auto) { return round("(-" + wide(0) + ")"); })
       .Case<arith::MaximumFOp>([&](auto) { return call("Maximum", Piece::kMinMax); })
       .Case<arith::MinimumFOp>([&](auto) { return call("Minimum", Piece::kMinMax); })
+      .Case<arith::MaxNumFOp>([&](auto) { return call("MaximumNumber", Piece::kMinMax); })
+      .Case<arith::MinNumFOp>([&](auto) { return call("MinimumNumber", Piece::kMinMax); })
       .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) {
         // Between two 16-bit types there is no direct conversion.
         return isa<Float32Type>(type()) ? wide(0) : cast(cppType(type()), wide(0));
