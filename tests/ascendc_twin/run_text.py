@@ -51,7 +51,9 @@ def launch(library, contract, dtype_name, arrays, scalars):
         shape = [_constant(e) for e in result.shape]
         results[result.name] = np.zeros(shape, DTYPES[dtype_name(result.dtype)])
     workspaces = [np.zeros(_constant(w.bytes), np.uint8) for w in contract.workspaces]
-    errors = np.zeros(4, np.int64)
+    # A record of 64 bytes a block.
+    most_blocks = max([_constant(p.blocks) for p in contract.phases], default=1)
+    errors = np.zeros((most_blocks, 8), np.int64)
     pointer = lambda array: ctypes.c_void_p(array.ctypes.data)  # noqa: E731
     for phase in contract.phases:
         entry = getattr(library, phase.entry)
@@ -77,5 +79,5 @@ def launch(library, contract, dtype_name, arrays, scalars):
             library.twin_start(ctypes.c_int64(block), ctypes.c_int64(blocks))
             entry(*actuals)
             library.twin_end()
-    assert errors[0] == 0, f"the kernel reported error {errors}"
+    assert not errors.any(), f"the kernel reported an error: {errors[errors[:, 0] != 0][0]}"
     return results

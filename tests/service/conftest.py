@@ -90,6 +90,8 @@ class Daemon:
         self.process = subprocess.Popen(command + list(flags), stdout=self.log, stderr=self.log,
                                         stdin=subprocess.DEVNULL)
         self.channels = []
+        # A channel whose first attempt fails would wait for seconds before its second.
+        wait_for(self._listens, "the daemon to listen")
         self._connect()
         wait_for(self._answers, "the daemon to serve")
 
@@ -105,9 +107,14 @@ class Daemon:
     def channel(self, address=None):
         channel = grpc.insecure_channel(address or self.address, options=[
             ("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1),
-            ("grpc.initial_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 200)])
+            ("grpc.initial_reconnect_backoff_ms", 50), ("grpc.min_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 200)])
         self.channels.append(channel)
         return channel
+
+    def _listens(self):
+        assert self.process.poll() is None, self.read_log()
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(self.address.removeprefix("unix:")) == 0
 
     def _answers(self):
         assert self.process.poll() is None, self.read_log()

@@ -106,8 +106,12 @@ void printPhase(AscendCPrinter &printer, func::FuncOp phase, const v1::LaunchCon
     std::string type = tensorType(argument);
     std::string name = printer.use(argument);
     printer.line("GlobalTensor<" + type + "> " + name + ";");
-    printer.line(name + ".SetGlobalBuffer(reinterpret_cast<__gm__ " + type + " *>(" +
-                 argumentName(binding, contract) + "_addr));");
+    // Every block has an error record of its own, 64 bytes apart: a cache line each.
+    std::string address = argumentName(binding, contract) + "_addr";
+    if (binding == "error")
+      address += " + GetBlockIdx() * 64";
+    printer.line(name + ".SetGlobalBuffer(reinterpret_cast<__gm__ " + type + " *>(" + address +
+                 "));");
   }
   printer.scratch_address = scratchAddress(phase);
   for (Operation &op : phase.getBody().front().without_terminator()) {

@@ -230,7 +230,8 @@ __aicore__ inline void Multiply(const LocalTensor<C> &c, const LocalTensor<A> &a
                                 const LocalTensor<B> &b, int64_t m, int64_t n, int64_t k, bool init,
                                 bool aligned) {
   MmadParams params;
-  params.m = static_cast<uint16_t>(m);
+  // m = 1 would mean a vector in another layout; the rows that pad it reach no result.
+  params.m = static_cast<uint16_t>(m == 1 ? 16 : m);
   params.n = static_cast<uint16_t>(n);
   params.k = static_cast<uint16_t>(k);
   params.unitFlag = 0;
