@@ -37,6 +37,9 @@ using StmtList = std::vector<const syntax::Stmt *>;
 // What earlier attempts learnt of the types of cells.
 struct TypeMemory {
   std::map<std::string, DType> widened;
+  // Loops whose last iteration is emitted apart, so that a slice that the end of an axis cuts has a
+  // static length in both parts.
+  std::set<std::string> peeled;
   bool changed = false;
 };
 
@@ -175,6 +178,8 @@ public:
   Index NormalizeIndex(const SourceRange &range, const Value &v, int axis, int64_t size);
   std::optional<TensorDim> SliceDim(const SourceRange &range, const TensorDim &dim, int axis,
                                     const Value &slice);
+  // Asks for another attempt that splits a loop which `exprs` depend on. False: there is none.
+  bool SplitLoopOf(const std::vector<mlir::AffineExpr> &exprs);
   std::vector<Index> ElementIndices(const Tensor &view);
   // The view that `key` selects; rank 0 for an element.
   Value View(const SourceRange &range, const Value &base, const Value &key);
@@ -401,10 +406,12 @@ private:
     mlir::Block *body = nullptr;
     int64_t step = 1;
     mlir::AffineExpr start; // when constant
+    std::string key;        // in TypeMemory::peeled; empty: cannot be split
   };
   std::vector<LoopDim> loop_dims_;
   std::vector<mlir::Block *> parallel_bodies_; // innermost last: where temporaries are private
 
+  bool tail_of_split_ = false; // the loop that is emitted next was split already
   bool index_mode_ = false;
   bool widen_products_ = false; // an accumulation: 16-bit products stay float32
   bool checks_ = true, debug_ = false, mixed_ = false;

@@ -143,6 +143,10 @@ std::optional<TensorDim> Emitter::SliceDim(const SourceRange &range, const Tenso
                  static_cast<int64_t>(count));
   }
   auto refuse = [&](const std::string &why) {
+    std::vector<AffineExpr> exprs = parts[0].affine;
+    exprs.insert(exprs.end(), parts[1].affine.begin(), parts[1].affine.end());
+    if (SplitLoopOf(exprs))
+      return std::nullopt;
     Error("dynamic-slice", range,
           why + "; shapes are static here: use a slice of constant length that stays inside the "
                 "axis, or a loop over elements");
@@ -183,6 +187,19 @@ std::optional<TensorDim> Emitter::SliceDim(const SourceRange &range, const Tenso
     return refuse("the length of this slice depends on a loop variable");
   int64_t n = std::max<int64_t>(0, count.getValue());
   return apply(ToIndex(FromAffine(low)), static_cast<int64_t>((n + step - 1) / step));
+}
+
+bool Emitter::SplitLoopOf(const std::vector<AffineExpr> &exprs) {
+  bool split = false;
+  for (const LoopDim &loop : loop_dims_) {
+    bool used = false;
+    for (AffineExpr e : exprs)
+      used |= e.isFunctionOfDim(loop.dim);
+    if (used && !loop.key.empty())
+      split |= memory_.peeled.insert(loop.key).second;
+  }
+  memory_.changed |= split;
+  return split;
 }
 
 Value Emitter::View(const SourceRange &range, const Value &base, const Value &key) {

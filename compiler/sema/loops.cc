@@ -235,6 +235,35 @@ void Emitter::EmitCountedLoop(const For *s, const Value &range_value, size_t axi
   mlir::Operation *op = nullptr;
   mlir::Value iv;
   Value index;
+  // A loop that may be split, its last iteration emitted apart with a constant index.
+  const StatementFlow &flow = frame().flow->statements.at(s);
+  std::string key;
+  if (start.IsConstantInt() && stop.IsConstantInt() && step.IsConstantInt() && !flow.has_break &&
+      !flow.has_return && !tail_of_split_) {
+    key = Key(s->range, "split" + std::to_string(axis));
+    Int first = start.constant->i, by = step.constant->i;
+    Int trips = TripCount(first, stop.constant->i, by);
+    if (memory_.peeled.count(key) && trips > 0) {
+      Int last = first + (trips - 1) * by;
+      Value split = range_value;
+      split.items = std::make_shared<std::vector<Value>>(items);
+      (*split.items)[grid ? axis : 1] = Value::WeakInt(last);
+      if (trips > 1) {
+        tail_of_split_ = true; // the remaining loop is not split again
+        EmitCountedLoop(s, split, axis, indices, rows);
+        tail_of_split_ = false;
+      }
+      std::string saved_path = path_;
+      path_ += "/last";
+      indices.push_back(Value::IntConstant(last, DType::Int64, false));
+      EmitCountedLoop(s, range_value, axis + 1, indices, rows);
+      indices.pop_back();
+      path_ = saved_path;
+      return;
+    }
+  }
+  bool is_split_rest = tail_of_split_;
+  tail_of_split_ = false;
   size_t domain_size = domain_.size(), loop_dims = loop_dims_.size();
   bool pushed_dim = false;
 
@@ -271,7 +300,8 @@ void Emitter::EmitCountedLoop(const For *s, const Value &range_value, size_t axi
     mlir::AffineExpr dim = NewDim(iv, r);
     pushed_dim = true;
     loop_dims_.push_back({static_cast<unsigned>(dims_.size() - 1), parallel, s->iter->range,
-                          domain_size, loop.getBody(), static_cast<int64_t>(loop_step), only});
+                          domain_size, loop.getBody(), static_cast<int64_t>(loop_step), only,
+                          is_split_rest ? std::string() : key});
     for (mlir::AffineExpr e : lowers)
       domain_.push_back({dim - e, false});
     for (mlir::AffineExpr e : uppers)

@@ -1,4 +1,5 @@
 // pyasc-sema-dump FILE [--kernel K] [--target host|sim|ascend] [--precision P] [--debug] [--key]
+// [--generic]
 //   [--arg NAME=f32[4,8] | NAME=i64 | NAME==3]...
 // Prints the kernel form of a kernel, for developers. Exit 1: the kernel is wrong.
 #include <fstream>
@@ -15,7 +16,7 @@ using namespace pyasc;
 int main(int argc, char **argv) {
   v1::CompileRequest request;
   request.set_target(v1::TARGET_HOST);
-  bool key = false;
+  bool key = false, generic = false;
   for (int i = 1; i < argc; ++i) {
     std::string arg = argv[i];
     std::string next = i + 1 < argc ? argv[i + 1] : "";
@@ -32,6 +33,8 @@ int main(int argc, char **argv) {
       request.mutable_options()->set_debug(true);
     } else if (arg == "--key") {
       key = true;
+    } else if (arg == "--generic") {
+      generic = true;
     } else if (arg == "--arg") {
       sema::AddArgument(next, request), ++i;
     } else {
@@ -56,6 +59,6 @@ int main(int argc, char **argv) {
   if (key)
     std::cout << kernel->semantic_key_text;
   else
-    kernel->module->print(llvm::outs());
+    kernel->module->print(llvm::outs(), mlir::OpPrintingFlags().printGenericOpForm(generic));
   return 0;
 }
