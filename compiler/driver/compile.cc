@@ -189,7 +189,8 @@ bool Compilation::LowerAscend(mlir::ModuleOp structured) {
   if (exported && (request_.target() == v1::TARGET_ASCEND || Wants(v1::EMIT_ASCENDC)))
     stages_->Time("ascendc", [&] {
       std::string text;
-      exported = npu::PrintAscendC(*module, artifact_.launch(), artifact_.kernel(), diagnostics_, &text);
+      exported =
+          npu::PrintAscendC(*module, artifact_.launch(), artifact_.kernel(), diagnostics_, &text);
       if (Wants(v1::EMIT_ASCENDC))
         (*artifact_.mutable_texts())["ascendc"] = text;
       if (request_.target() == v1::TARGET_ASCEND)

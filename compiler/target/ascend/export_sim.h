@@ -13,7 +13,8 @@ namespace pyasc::npu {
 
 // Writes `program`. False, with a diagnostic "no-sim-form" at the source line, for a module that is
 // not synced and for any op without a form in the simulator: a program is whole or there is none.
-bool ExportSimProgram(mlir::ModuleOp module, diag::DiagnosticList &diagnostics, v1::SimProgram *program);
+bool ExportSimProgram(mlir::ModuleOp module, diag::DiagnosticList &diagnostics,
+                      v1::SimProgram *program);
 
 } // namespace pyasc::npu
 

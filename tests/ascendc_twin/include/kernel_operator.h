@@ -223,8 +223,8 @@ public:
   LocalTensor(TPosition position, uint32_t address, uint32_t length)
       : position_(position), offset_(address), end_(address + length * sizeof(T)) {
     uint32_t align = position == TPosition::A2 || position == TPosition::B2 ? 512
-                     : position == TPosition::CO1                          ? 64
-                                                                           : 32;
+                     : position == TPosition::CO1                           ? 64
+                                                                            : 32;
     TWIN_CHECK(address % align == 0, "address %u is not aligned to %u", address, align);
     TWIN_CHECK(end_ <= twin::core().arena(position).size(), "a tensor of %u bytes at %u", end_,
                address);

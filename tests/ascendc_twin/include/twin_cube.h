@@ -137,8 +137,7 @@ template <typename T, typename C, const FixpipeConfig &config>
 void Fixpipe(const GlobalTensor<T> &dst, const LocalTensor<C> &src,
              const FixpipeParamsV220 &params) {
   TWIN_CHECK(config.row_major, "only row-major results are part");
-  TWIN_CHECK(params.mSize >= 1 && params.mSize <= 8192 && params.nSize >= 1 &&
-                 params.nSize <= 4095,
+  TWIN_CHECK(params.mSize >= 1 && params.mSize <= 8192 && params.nSize >= 1 && params.nSize <= 4095,
              "%u x %u", params.mSize, params.nSize);
   TWIN_CHECK(params.srcStride % 16 == 0, "source stride %u", params.srcStride);
   constexpr bool same = std::is_same_v<T, C>;

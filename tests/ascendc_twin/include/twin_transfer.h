@@ -64,9 +64,8 @@ void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src,
   int64_t elements = params.blockLen / sizeof(T);
   int64_t blocks = (static_cast<int64_t>(params.blockLen) + 31) / 32;
   for (int64_t i = 0; i < params.blockCount; ++i) {
-    T *to = reinterpret_cast<T *>(
-        reinterpret_cast<uint8_t *>(dst.GetPhyAddr()) +
-        i * (static_cast<int64_t>(params.blockLen) + params.dstStride));
+    T *to = reinterpret_cast<T *>(reinterpret_cast<uint8_t *>(dst.GetPhyAddr()) +
+                                  i * (static_cast<int64_t>(params.blockLen) + params.dstStride));
     int64_t from = i * (blocks + params.srcStride) * 32 / static_cast<int64_t>(sizeof(T));
     for (int64_t e = 0; e < elements; ++e)
       to[e] = twin::combine(to[e], src.get(from + e));

@@ -77,8 +77,8 @@ template <typename T> T minimum(T a, T b) {
 template <typename T, typename F> T wrap(T a, T b, F f) {
   if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
-    return static_cast<T>(f(static_cast<uint64_t>(static_cast<U>(a)),
-                            static_cast<uint64_t>(static_cast<U>(b))));
+    return static_cast<T>(
+        f(static_cast<uint64_t>(static_cast<U>(a)), static_cast<uint64_t>(static_cast<U>(b))));
   } else {
     return static_cast<T>(f(a, b));
   }
@@ -157,7 +157,8 @@ inline double rounded(double value, RoundMode mode) {
   }
 }
 
-// Float to float rounds to nearest even; float to integer by the mode, with saturation; NaN gives 0.
+// Float to float rounds to nearest even; float to integer by the mode, with saturation; NaN gives
+// 0.
 template <typename To, typename From> To convert(From value, RoundMode mode) {
   if constexpr (std::is_integral_v<To> && !std::is_integral_v<From>) {
     double number = rounded(toDouble(value), mode);
@@ -291,7 +292,8 @@ void Compare(const LocalTensor<uint8_t> &dst, const LocalTensor<T> &a, const Loc
 template <typename T>
 void Compares(const LocalTensor<uint8_t> &dst, const LocalTensor<T> &a,
               const std::type_identity_t<T> &scalar, CMPMODE mode, uint32_t count) {
-  twin::compareMask<T>(dst, count, [&](int64_t i) { return twin::compare(a.get(i), scalar, mode); });
+  twin::compareMask<T>(dst, count,
+                       [&](int64_t i) { return twin::compare(a.get(i), scalar, mode); });
 }
 template <typename T>
 void Select(const LocalTensor<T> &dst, const LocalTensor<uint8_t> &mask, const LocalTensor<T> &a,
@@ -331,8 +333,8 @@ void reduce(const LocalTensor<T> &dst, const LocalTensor<T> &src, int64_t count,
     std::vector<T> next;
     for (size_t i = 0; i < values.size(); i += repeat)
       next.push_back(tree(std::vector<T>(values.begin() + static_cast<int64_t>(i),
-                                         values.begin() + static_cast<int64_t>(std::min(
-                                                              i + repeat, values.size()))),
+                                         values.begin() + static_cast<int64_t>(
+                                                              std::min(i + repeat, values.size()))),
                           f));
     values = std::move(next);
   }
