@@ -56,6 +56,7 @@ absl::StatusOr<std::vector<KernelInput>> ReadKernels(const std::string &path,
     absl::StatusOr<KernelInput> input = ReadKernelInput(path, one);
     if (!input.ok())
       return input.status();
+    AddAnnotatedArguments(&*input);
     inputs.push_back(*std::move(input));
   }
   return inputs;

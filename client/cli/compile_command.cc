@@ -128,6 +128,7 @@ int Run(const Arguments &arguments) {
   absl::StatusOr<KernelInput> input = ReadKernelInput(arguments.positional[0], arguments);
   if (!input.ok())
     return UsageError(input.status());
+  AddAnnotatedArguments(&*input);
   std::string out = arguments.Get("-o");
   bool is_text = kind->emit != v1::EMIT_UNSPECIFIED && kind->emit != v1::EMIT_OBJ;
   if (arguments.Has("--emit") && !is_text && out.empty())

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "client/cpp/tensor.h"
 
 namespace pyasc::cli {
 namespace {
@@ -96,6 +97,23 @@ bool HasWord(absl::string_view text, absl::string_view word) {
   return false;
 }
 
+// nullopt for "/", "*" and an empty place.
+std::optional<ScannedParameter> ScanParameter(absl::string_view text) {
+  ScannedParameter parameter;
+  parameter.name = std::string(TakeWord(&text));
+  if (parameter.name.empty())
+    return std::nullopt;
+  text = absl::StripLeadingAsciiWhitespace(text);
+  size_t equals = text.find('=');
+  parameter.has_default = equals != text.npos;
+  absl::string_view annotation = text.substr(0, equals);
+  if (absl::ConsumePrefix(&annotation, ":")) {
+    parameter.annotation = std::string(absl::StripAsciiWhitespace(annotation));
+    parameter.is_constexpr = HasWord(annotation, "constexpr");
+  }
+  return parameter;
+}
+
 // `@asc.kernel` and the like at the start of `rest`, which is taken up to its end.
 bool TakeKernelDecorator(absl::string_view *rest) {
   if (!absl::ConsumePrefix(rest, "@"))
@@ -131,13 +149,9 @@ std::vector<ScannedKernel> ScanKernels(absl::string_view source) {
         ScannedKernel kernel;
         kernel.name = std::string(TakeWord(&rest));
         rest = absl::StripLeadingAsciiWhitespace(rest);
-        for (absl::string_view parameter : SplitParameters(TakeBrackets(&rest))) {
-          std::string name(TakeWord(&parameter));
-          parameter = absl::StripLeadingAsciiWhitespace(parameter);
-          if (absl::ConsumePrefix(&parameter, ":") &&
-              HasWord(parameter.substr(0, parameter.find('=')), "constexpr"))
-            kernel.constexpr_parameters.push_back(name);
-        }
+        for (absl::string_view parameter : SplitParameters(TakeBrackets(&rest)))
+          if (std::optional<ScannedParameter> scanned = ScanParameter(parameter))
+            kernel.parameters.push_back(*std::move(scanned));
         kernels.push_back(std::move(kernel));
       }
       if (!word.empty())
@@ -147,6 +161,36 @@ std::vector<ScannedKernel> ScanKernels(absl::string_view source) {
     rest.remove_prefix(newline == rest.npos ? rest.size() : newline + 1);
   }
   return kernels;
+}
+
+std::optional<v1::Argument> ArgumentFromAnnotation(const ScannedParameter &parameter) {
+  v1::Argument argument;
+  argument.set_name(parameter.name);
+  const std::string &annotation = parameter.annotation;
+  // A Python number's kind, as for a literal.
+  if (annotation == "int")
+    argument.set_scalar(v1::DTYPE_INT64);
+  else if (annotation == "float")
+    argument.set_scalar(v1::DTYPE_FLOAT32);
+  else if (annotation == "bool")
+    argument.set_scalar(v1::DTYPE_BOOL);
+  if (argument.has_scalar())
+    return argument;
+  // "asc.float32[...]", "pyasc.float32", "float32[...]".
+  size_t dot = annotation.substr(0, annotation.find('[')).rfind('.');
+  std::string type_text = dot == std::string::npos ? annotation : annotation.substr(dot + 1);
+  if (std::optional<v1::DType> dtype = client::ParseDType(type_text)) {
+    argument.set_scalar(*dtype);
+    return argument;
+  }
+  if (!type_text.empty() && type_text.back() == ']') {
+    absl::StatusOr<v1::TensorType> type = client::ParseType(type_text);
+    if (type.ok() && type->shape_size() > 0) {
+      *argument.mutable_tensor() = *std::move(type);
+      return argument;
+    }
+  }
+  return std::nullopt;
 }
 
 } // namespace pyasc::cli

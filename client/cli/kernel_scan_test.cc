@@ -39,7 +39,34 @@ TEST(KernelScanTest, ConstexprParametersAreFoundAmongTheOthers) {
                   "      p: 'constexpr' = 3,  # a comment: asc.constexpr\n"
                   "      q: asc.constexpr[int] = 4, r: float = constexpr) -> asc.float32: ...\n");
   ASSERT_EQ(kernels.size(), 1u);
-  EXPECT_THAT(kernels[0].constexpr_parameters, ElementsAre("n", "q"));
+  std::vector<std::string> constexprs, defaults;
+  for (const ScannedParameter &parameter : kernels[0].parameters) {
+    if (parameter.is_constexpr)
+      constexprs.push_back(parameter.name);
+    if (parameter.has_default)
+      defaults.push_back(parameter.name);
+  }
+  EXPECT_THAT(constexprs, ElementsAre("n", "q"));
+  EXPECT_THAT(defaults, ElementsAre("m", "p", "q", "r"));
+  EXPECT_EQ(kernels[0].parameters[0].annotation, "asc.float32[N, M]");
+}
+
+TEST(KernelScanTest, AnnotationsThatSayItAllAreArguments) {
+  auto shown = [](const char *annotation) {
+    ScannedParameter parameter;
+    parameter.annotation = annotation;
+    std::optional<v1::Argument> argument = ArgumentFromAnnotation(parameter);
+    return argument ? argument->ShortDebugString() : "open";
+  };
+  EXPECT_EQ(shown("asc.float32[1024, 16]"),
+            "tensor { dtype: DTYPE_FLOAT32 shape: 1024 shape: 16 }");
+  EXPECT_EQ(shown("float16[3]"), "tensor { dtype: DTYPE_FLOAT16 shape: 3 }");
+  EXPECT_EQ(shown("asc.int32"), "scalar: DTYPE_INT32");
+  EXPECT_EQ(shown("float"), "scalar: DTYPE_FLOAT32");
+  EXPECT_EQ(shown("int"), "scalar: DTYPE_INT64");
+  for (const char *open : {"", "asc.tensor", "asc.constexpr", "asc.float32[N]", "asc.float32[4, N]",
+                           "asc.float32[]", "asc.float32[2 * 3]", "list[3]"})
+    EXPECT_EQ(shown(open), "open") << open;
 }
 
 TEST(KernelScanTest, BrokenTextEndsTheScanWithoutHarm) {

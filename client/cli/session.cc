@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/kernel_scan.h"
 #include "client/cpp/files.h"
 #include "client/cpp/local_worker.h"
 
@@ -126,6 +125,8 @@ int Fail(const absl::Status &status) {
     return kTryLater;
   case absl::StatusCode::kCancelled:
     return kInterrupted;
+  case absl::StatusCode::kInvalidArgument:
+    return kUsage;
   default:
     return kServiceFailed;
   }
@@ -163,6 +164,7 @@ absl::StatusOr<KernelInput> ReadKernelInput(const std::string &path, const Argum
   v1::CompileRequest &request = input.request;
   request.add_files()->set_content(*std::move(source));
   request.set_kernel(kernel->name);
+  input.parameters = kernel->parameters;
   request.set_target(*target);
   request.set_soc(arguments.Get("--soc"));
   request.set_request_id(RequestId());
@@ -181,9 +183,9 @@ absl::StatusOr<KernelInput> ReadKernelInput(const std::string &path, const Argum
       if (other.name == spec->name)
         return absl::InvalidArgumentError(
             absl::StrCat("--arg gives '", spec->name, "' more than once"));
-    const std::vector<std::string> &constexprs = kernel->constexpr_parameters;
-    bool is_constexpr =
-        std::find(constexprs.begin(), constexprs.end(), spec->name) != constexprs.end();
+    bool is_constexpr = std::any_of(
+        kernel->parameters.begin(), kernel->parameters.end(),
+        [&](const ScannedParameter &p) { return p.name == spec->name && p.is_constexpr; });
     absl::StatusOr<v1::Argument> argument = SignatureOf(*spec, is_constexpr);
     if (!argument.ok())
       return argument.status();
@@ -191,6 +193,19 @@ absl::StatusOr<KernelInput> ReadKernelInput(const std::string &path, const Argum
     input.arguments.push_back(*std::move(spec));
   }
   return input;
+}
+
+void AddAnnotatedArguments(KernelInput *input) {
+  for (const ScannedParameter &parameter : input->parameters) {
+    const auto &given = input->request.arguments();
+    bool is_given = std::any_of(given.begin(), given.end(), [&](const v1::Argument &argument) {
+      return argument.name() == parameter.name;
+    });
+    if (is_given || parameter.has_default)
+      continue;
+    if (std::optional<v1::Argument> argument = ArgumentFromAnnotation(parameter))
+      *input->request.add_arguments() = *std::move(argument);
+  }
 }
 
 absl::StatusOr<client::RunCall> MakeRunCall(const KernelInput &input) {

@@ -13,6 +13,7 @@
 #include "client/cli/argument_spec.h"
 #include "client/cli/command_line.h"
 #include "client/cli/diagnostics_text.h"
+#include "client/cli/kernel_scan.h"
 #include "client/cli/progress.h"
 #include "client/cpp/client.h"
 
@@ -47,11 +48,17 @@ struct KernelInput {
   std::string path;
   v1::CompileRequest request;
   std::vector<ArgumentSpec> arguments;
+  // What a glance at the file shows of the kernel's parameters.
+  std::vector<ScannedParameter> parameters;
 };
 
 // Reads FILE and the flags of KernelFlags(); request.arguments is filled from --arg. Errors are
 // the user's.
 absl::StatusOr<KernelInput> ReadKernelInput(const std::string &path, const Arguments &arguments);
+
+// For compiling alone: gives the parameters that no --arg names, and that have no default, the type
+// that their annotation says.
+void AddAnnotatedArguments(KernelInput *input);
 
 // Ready for Run and Profile; loads the arrays. Errors are the user's.
 absl::StatusOr<client::RunCall> MakeRunCall(const KernelInput &input);

@@ -75,9 +75,7 @@ void fillPlan(ModuleOp plan, const machine::Soc &soc, v1::CompileReport *report)
     }
     std::map<std::string, int64_t> used;
     phase.walk([&](npu::BufferOp buffer) {
-      auto type = cast<MemRefType>(buffer.getType());
-      used[stringifySpace(npu::spaceOf(buffer)).str()] +=
-          type.getNumElements() * npu::bytesOf(type.getElementType());
+      used[stringifySpace(buffer.getSpace()).str()] += buffer.totalBytes();
     });
     for (auto [space, bytes] : used)
       onchip[space] = std::max(onchip[space], bytes);

@@ -58,20 +58,23 @@ def test_run_sends_arrays_and_scalars_and_writes_what_comes_back(cli, service, k
     assert list(kinds["x"].tensor.shape) == [50_000]
 
 
-@pytest.mark.parametrize("dtype", ["?", "i1", "<i2", "<i4", "<i8", "u1", "<u2", "<u4", "<u8",
-                                   "<f2", "<f4", "<f8"])
-@pytest.mark.parametrize("shape", [(), (0, 3), (5,), (3, 4, 5)])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_every_array_of_numpy_comes_through_unchanged(cli, service, kernel, tmp_path, dtype, shape,
-                                                      order):
+def test_every_array_of_numpy_comes_through_unchanged(cli, service, kernel, tmp_path, order):
     rng = np.random.default_rng(3)
-    array = np.asarray(rng.integers(0, 2, shape) if dtype == "?" else rng.integers(0, 100, shape))
-    array = array.astype(dtype, order=order)
-    np.save(tmp_path / "a.npy", array)
-    done = cli("run", kernel, "--arg", "A=@a.npy", "--out", "A=b.npy", server=service)
+    arrays, words = {}, []
+    for dtype in ("?", "i1", "<i2", "<i4", "<i8", "u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8"):
+        for shape in ((), (0, 3), (5,), (3, 4, 5)):
+            values = np.asarray(rng.integers(0, 2 if dtype == "?" else 100, shape))
+            name = f"a{len(arrays)}"
+            arrays[name] = values.astype(dtype, order=order)
+            np.save(tmp_path / f"{name}.npy", arrays[name])
+            words += ["--arg", f"{name}=@{name}.npy", "--out", f"{name}=out_{name}.npy"]
+    done = cli("run", kernel, *words, server=service)
     assert done.returncode == 0, done.stderr
-    back = np.load(tmp_path / "b.npy")
-    assert back.dtype == array.dtype and back.shape == shape and np.array_equal(back, array)
+    for name, array in arrays.items():
+        back = np.load(tmp_path / f"out_{name}.npy")
+        assert back.dtype == array.dtype and back.shape == array.shape, name
+        assert np.array_equal(back, array), name
 
 
 def test_bfloat16_is_rounded_on_request_and_kept_as_two_byte_void(cli, service, kernel, tmp_path):
@@ -214,6 +217,15 @@ def test_compile_writes_a_record_with_its_checksum(cli, service, kernel, tmp_pat
     assert record.schema_version == 1
     assert record.sha256 == hashlib.sha256(record.artifact).digest()
     assert artifact_pb2.Artifact.FromString(record.artifact).kernel == "k"
+
+
+def test_compiling_takes_types_from_annotations_that_say_it_all(cli, service, tmp_path):
+    (tmp_path / "k.py").write_text("@asc.kernel\ndef k(A: asc.float32[64, 8], b: float, "
+                                   "C: asc.float32[N], d: int = 3): ...\n")
+    assert cli("compile", "k.py", "--arg", "b=f32", server=service).returncode == 0
+    arguments = service.compile_requests[0].arguments
+    assert [a.name for a in arguments] == ["b", "A"]
+    assert list(arguments[1].tensor.shape) == [64, 8]
 
 
 def test_texts_go_to_standard_output_and_stages_into_the_directory(cli, service, kernel, tmp_path):
