@@ -21,6 +21,8 @@ namespace {
 // Compiles give way to what answers callers.
 constexpr int kCompileNice = 5;
 constexpr std::chrono::seconds kSweepInterval{60};
+// For the small calls that admission does not count: health, operations, administration.
+constexpr milliseconds kLastWrites{200};
 
 } // namespace
 
@@ -146,11 +148,10 @@ void Daemon::Stop(milliseconds grace) {
   rpc_->SetServing(false);
   admission_.Drain();
   backend_->Stop(deadline);
-  // What is left are answers on their way and streams whose readers are slow.
-  auto left = std::max(
-      std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now()),
-      milliseconds(500));
-  rpc_->Shutdown(std::chrono::system_clock::now() + left);
+  // What is left are answers on their way and streams whose readers are slow. Afterwards only idle
+  // connections remain, and a client that does not look at its own would keep gRPC waiting.
+  admission_.WaitForCalls(deadline);
+  rpc_->Shutdown(std::chrono::system_clock::now() + kLastWrites);
   http_.reset();
   rpc_.reset();
   backend_.reset();

@@ -146,6 +146,8 @@ milliseconds WorkerPool::ExpectedWait() const {
 absl::Status WorkerPool::EnsureProcess(std::unique_ptr<WorkerProcess> &process) {
   if (process && process->Alive())
     return absl::OkStatus();
+  if (stopping())
+    return absl::UnavailableError("the service is stopping");
   if (process) { // it went away by itself between two jobs
     CountEnd(absl::AbortedError("ended while it was idle"));
     std::lock_guard lock(mutex_);

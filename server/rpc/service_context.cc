@@ -75,8 +75,17 @@ absl::Status Admission::Enter() {
 
 void Admission::Leave() {
   last_ns_ = NowNs();
-  active_.fetch_sub(1);
   in_flight_.Decrement();
+  active_.fetch_sub(1);
+  if (draining_) {
+    std::lock_guard lock(mutex_);
+    left_.notify_all();
+  }
+}
+
+void Admission::WaitForCalls(std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  left_.wait_until(lock, deadline, [&] { return active_ == 0; });
 }
 
 std::chrono::nanoseconds Admission::IdleTime() const {

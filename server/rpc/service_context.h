@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,6 +30,8 @@ public:
   bool draining() const { return draining_; }
   uint64_t active() const { return active_; }
   std::chrono::nanoseconds IdleTime() const;
+  // Returns when no call is left, or at `deadline`. REQUIRES: Drain() was called.
+  void WaitForCalls(std::chrono::steady_clock::time_point deadline);
 
   // Bytes of tensors that the service holds for its callers.
   bool TakeBytes(uint64_t bytes, uint64_t limit);
@@ -40,6 +43,8 @@ private:
   std::atomic<bool> draining_{false};
   std::atomic<int64_t> last_ns_;
   std::atomic<uint64_t> bytes_{0};
+  std::mutex mutex_;
+  std::condition_variable left_;
   prometheus::Gauge &in_flight_;
   prometheus::Counter &too_many_;
 };
