@@ -60,6 +60,45 @@ TEST(BuildKernel, AVariableWidensWhenALaterAssignmentNeedsIt) {
   EXPECT_THAT(b.ir, Not(HasSubstr("memref<i32>")));
 }
 
+TEST(BuildKernel, AnOperandThatItsGuardKeepsInBoundsStaysUnderTheGuard) {
+  // `and` without a branch would read A[-1] in the first iteration.
+  Built b = Build("@asc.kernel\n"
+                  "def k(A: asc.float32[N], B: asc.int32[N]):\n"
+                  "    for i in range(N):\n"
+                  "        if i > 0 and A[i - 1] > A[i]:\n"
+                  "            B[i] = 1\n",
+                  {"A=f32[8]", "B=i32[8]"});
+  EXPECT_EQ(b.diagnostics, "");
+  size_t guard = b.ir.find("scf.if"), read = b.ir.find("- 1]");
+  ASSERT_NE(guard, std::string::npos);
+  ASSERT_NE(read, std::string::npos);
+  EXPECT_LT(guard, read);
+}
+
+TEST(BuildKernel, ALoopWhoseLastSliceIsCutIsSplit) {
+  Built b = Build("@asc.kernel\n"
+                  "def k(A: asc.float32[N], B: asc.float32[N]):\n"
+                  "    for i in asc.parallel_for(0, N, 4):\n"
+                  "        B[i:i + 4] = A[i:i + 4]\n",
+                  {"A=f32[10]", "B=f32[10]"});
+  EXPECT_EQ(b.diagnostics, "");
+  EXPECT_THAT(b.ir, HasSubstr("affine.for %arg2 = 0 to 8 step 4"));
+  EXPECT_THAT(b.ir, HasSubstr("memref.subview %arg0[8] [2] [1]"));
+}
+
+TEST(BuildKernel, HelpersAreSpecialisedByTheirArgumentTypes) {
+  Built b = Build("def half(x):\n"
+                  "    return x // 2\n"
+                  "@asc.kernel\n"
+                  "def k(A: asc.float32[1], B: asc.int32[1]):\n"
+                  "    A[0] = half(A[0])\n"
+                  "    B[0] = half(B[0])\n",
+                  {"A=f32[1]", "B=i32[1]"});
+  EXPECT_EQ(b.diagnostics, "");
+  EXPECT_THAT(b.ir, HasSubstr("math.floor"));
+  EXPECT_THAT(b.ir, HasSubstr("arith.divsi"));
+}
+
 struct Refusal {
   const char *name;
   const char *body;
@@ -91,6 +130,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "5:9-5:17 parallel-variable"},
         Refusal{"Unbound", "    if A[0] > 0:\n        x = 1.0\n    A[0] = x\n",
                 "5:12-5:13 possibly-unbound"},
+        Refusal{"WriteThroughAReboundName",
+                "    t = A\n    for i in range(3):\n        t[0] = 1.0\n        t = t + 1.0\n"
+                "    A[1] = t[0]\n",
+                "5:9-5:13 rebound-alias"},
         Refusal{"With", "    with A:\n        pass\n", "unsupported-with"},
         Refusal{"Lambda", "    f = lambda x: x\n", "3:9-3:20 unsupported-lambda"},
         Refusal{"TruthOfATensor", "    if A > 0:\n        pass\n", "3:8-3:13 ambiguous-truth"},

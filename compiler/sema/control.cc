@@ -24,12 +24,20 @@ ControlScope::ControlScope(Emitter &emitter, const SourceRange &range, Names ass
     b.maybe_unbound = !was_bound;
     created_.insert(name);
     if (initial) {
-      if (initial->IsTensor() && !initial->tensor.fresh) {
-        // The variable is about to be bound to other tensors: it starts as a copy, unless it stays
-        // untouched in place.
+      bool copied = false;
+      if (initial->IsTensor()) {
+        // The variable is about to be bound to other tensors, so it starts as a copy. That differs
+        // from Python only if something is written through it that another name would see.
+        mlir::Value storage = initial->tensor.storage;
+        copied = mlir::isa<mlir::BlockArgument>(storage);
+        for (const auto &[other, binding] : env)
+          copied |= other != name && binding.value && binding.value->IsTensor() &&
+                    binding.value->tensor.storage == storage;
         *initial = e_.Materialize(range, *initial);
       }
       Value held = e_.StoreCell(*b.home, *initial, range, name, nullptr);
+      if (copied)
+        e_.copied_cells_.insert(b.home->memref.getAsOpaquePointer());
       if (b.home->kind == Cell::Kind::Scalar && !b.home->wide)
         b.value = held;
     }

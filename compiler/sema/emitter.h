@@ -109,6 +109,9 @@ public:
   Value Error(std::string_view code, const SourceRange &range, const std::string &message);
   Value ErrorWithNote(std::string_view code, const SourceRange &range, const std::string &message,
                       const SourceRange &note_range, const std::string &note);
+  void Warn(std::string_view code, const SourceRange &range, const std::string &message) {
+    diags_.Warning(code, range, message);
+  }
   mlir::Location Loc(const SourceRange &range);
   mlir::Location Here() { return Loc(here_); }
   ScalarOps Ops(const SourceRange &range) { return ScalarOps(b_, Loc(range)); }
@@ -171,6 +174,8 @@ public:
   Value Subscript(const SourceRange &range, const Value &base, const Value &key);
   void StoreSubscript(const SourceRange &range, const Value &base, const Value &key,
                       const Value &value, const SourceRange &value_range);
+  // Reports writes whose effect on another name of the memory cannot be kept.
+  bool MayWrite(const SourceRange &range, const Value &base);
   Value LoadElement(const SourceRange &range, const Value &tensor);
   void StoreElement(const SourceRange &range, const Value &tensor, const Value &value);
   // `v` as an index into an axis of `size`: wrapped when negative, checked unless proved inside.
@@ -252,6 +257,8 @@ public:
   bool debug() const { return debug_; }
   bool mixed() const { return mixed_; }
   bool widening() const { return widen_products_; }
+  // No target lowers asc.print yet.
+  bool TargetPrints() const { return false; }
   bool TargetHasFloat64() const { return request_.target() == v1::TARGET_HOST; }
   bool CheckDType(const SourceRange &range, DType t); // reports float64 where there is none
 

@@ -448,47 +448,32 @@ Value Emitter::EvalBoolOp(const BoolOp *e) {
       reads_memory |= llvm::isa<syntax::Subscript>(x);
       return true;
     });
-    // An index that the left side guards is checked only where the guard holds.
+    // Reads that are inside their tensors even without the left side need no branch. The trial must
+    // not know what the left side says: its ops would stand outside of the guard.
     if (!lazy && reads_memory && result.dtype == DType::Bool) {
-      if (is_and && !truth.conditions.empty()) {
-        size_t domain_size = domain_.size();
-        domain_.insert(domain_.end(), truth.conditions.begin(), truth.conditions.end());
-        size_t checks = errors_.size();
-        // Look whether the operand needs a run-time check even so: if it does, guard it.
-        mlir::Block *scratch = new mlir::Block;
-        mlir::OpBuilder::InsertPoint here = b_.saveInsertionPoint();
-        b_.setInsertionPointToStart(scratch);
-        ++uncertain_;
-        Value trial = Eval(next);
-        --uncertain_;
-        lazy = errors_.size() != checks;
-        errors_.resize(checks);
-        b_.restoreInsertionPoint(here);
-        domain_.resize(domain_size);
-        if (lazy || trial.IsInvalid()) {
-          delete scratch;
-          if (trial.IsInvalid())
-            return trial;
-        } else {
-          // Nothing to guard: its ops may stand here.
-          mlir::Block *block = b_.getInsertionBlock();
-          block->getOperations().splice(b_.getInsertionPoint(), scratch->getOperations());
-          delete scratch;
-          Value y = Truth(next->range, trial);
-          if (y.IsInvalid())
-            return y;
-          if (!y.conditions.empty()) {
-            Value both = y;
-            both.conditions = truth.conditions;
-            both.conditions.insert(both.conditions.end(), y.conditions.begin(), y.conditions.end());
-            result = both;
-          } else {
-            result = Binary(e->range, BinaryOp::And, truth, y);
-          }
-          continue;
-        }
-      } else {
-        lazy = true;
+      size_t checks = errors_.size();
+      int wraps = wraps_;
+      auto *scratch = new mlir::Block;
+      mlir::OpBuilder::InsertPoint here = b_.saveInsertionPoint();
+      b_.setInsertionPointToStart(scratch);
+      ++uncertain_;
+      Value trial = Eval(next);
+      --uncertain_;
+      b_.restoreInsertionPoint(here);
+      lazy = errors_.size() != checks || wraps_ != wraps || trial.IsInvalid();
+      errors_.resize(checks);
+      if (!lazy)
+        b_.getInsertionBlock()->getOperations().splice(b_.getInsertionPoint(),
+                                                       scratch->getOperations());
+      else
+        scratch->dropAllReferences();
+      delete scratch;
+      if (!lazy) {
+        Value y = Truth(next->range, trial);
+        if (y.IsInvalid())
+          return y;
+        result = Binary(e->range, is_and ? BinaryOp::And : BinaryOp::Or, truth, y);
+        continue;
       }
     }
     if (!lazy) {
@@ -510,9 +495,21 @@ Value Emitter::EvalBoolOp(const BoolOp *e) {
       continue;
     }
     Value left = result;
+    std::vector<AffineCondition> facts;
+    if (is_and)
+      facts = truth.conditions;
+    else if (truth.conditions.size() == 1 && !truth.conditions[0].is_equality)
+      facts = {{-truth.conditions[0].expr - 1, false}};
+    auto guarded = [&] {
+      size_t size = domain_.size();
+      domain_.insert(domain_.end(), facts.begin(), facts.end());
+      Value v = Eval(next);
+      domain_.resize(size);
+      return v;
+    };
     result = Conditional(
-        e->range, Ssa(truth), [&] { return is_and ? Eval(next) : left; },
-        [&] { return is_and ? left : Eval(next); });
+        e->range, Ssa(truth), [&] { return is_and ? guarded() : left; },
+        [&] { return is_and ? left : guarded(); });
   }
   return result;
 }

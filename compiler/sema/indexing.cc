@@ -378,6 +378,16 @@ void Emitter::StoreElement(const SourceRange &range, const Value &view, const Va
   b_.create<memref::StoreOp>(loc, v, view.tensor.root, at);
 }
 
+bool Emitter::MayWrite(const SourceRange &range, const Value &base) {
+  if (copied_cells_.count(base.tensor.storage.getAsOpaquePointer())) {
+    Error("rebound-alias", range,
+          "this tensor started as another name of an array and is bound anew in a loop or branch: "
+          "which of the two is written would be decided at run time; start from a copy");
+    return false;
+  }
+  return true;
+}
+
 void Emitter::StoreSubscript(const SourceRange &range, const Value &base, const Value &key,
                              const Value &value, const SourceRange &value_range) {
   if (!base.IsTensor()) {
@@ -386,12 +396,8 @@ void Emitter::StoreSubscript(const SourceRange &range, const Value &base, const 
               (base.IsTuple() ? "; tuples and lists do not change in kernels" : ""));
     return;
   }
-  if (copied_cells_.count(base.tensor.storage.getAsOpaquePointer())) {
-    Error("rebound-alias", range,
-          "this tensor started as another name of an array and is bound anew in a loop or branch: "
-          "which of the two is written would be decided at run time; start from a copy");
+  if (!MayWrite(range, base))
     return;
-  }
   Value view = View(range, base, key);
   if (view.IsInvalid())
     return;

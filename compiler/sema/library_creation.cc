@@ -179,6 +179,11 @@ Value EmitItem(Emitter &e, const BoundCall &call) {
 Value EmitPrint(Emitter &e, const BoundCall &call) {
   if (!e.debug())
     return Value::NoneValue();
+  if (!e.TargetPrints()) {
+    e.Warn("print-ignored", call.range,
+           "this target does not print; run the kernel with PYASC_INTERPRET=1 to see it");
+    return Value::NoneValue();
+  }
   std::string format;
   std::vector<Value> values;
   for (const Value &v : call.rest) {

@@ -484,6 +484,8 @@ void Emitter::EmitAugAssign(const AugAssign *s) {
           "only elements of tensors can be assigned, and this is " + Describe(base));
     return;
   }
+  if (!MayWrite(s->target->range, base))
+    return;
   Value view = View(sub->range, base, key);
   if (view.IsInvalid())
     return;
