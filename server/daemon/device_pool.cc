@@ -119,6 +119,11 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
   auto limit = options_.time_limit;
   if (work.time_limit.count() > 0)
     limit = std::min(limit, work.time_limit);
+  // Simulated time is the same however busy the machine is.
+  const bool watch = options_.other_work && options_.driver != "sim";
+  WorkerPool::Stats others_before;
+  if (watch)
+    others_before = options_.other_work();
   std::vector<int> fds;
   for (const SharedMemory &memory : work.memory)
     fds.push_back(memory.fd());
@@ -168,6 +173,11 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
     loaded_.clear(); // only a hint: the worker asks when it needs the artifact
   loaded_.insert(key);
   answer.result = std::move(*reply->mutable_run());
+  if (watch) {
+    const WorkerPool::Stats others = options_.other_work();
+    if (others_before.busy || others.busy || others.started != others_before.started)
+      answer.result.mutable_report()->mutable_trust()->set_contended(true);
+  }
   return answer;
 }
 

@@ -2,6 +2,7 @@
 #ifndef PYASC_SERVER_DAEMON_DEVICE_POOL_H
 #define PYASC_SERVER_DAEMON_DEVICE_POOL_H
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -21,6 +22,8 @@ public:
     WorkerPool::Options pool;
     // The longest that one job may hold the device.
     std::chrono::milliseconds time_limit{60'000};
+    // What else works on this machine's cores; may be empty.
+    std::function<WorkerPool::Stats()> other_work = {};
   };
   DevicePool(Options options, Spawner &spawner, Metrics &metrics);
 

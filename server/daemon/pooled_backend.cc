@@ -51,8 +51,10 @@ PooledBackend::PooledBackend(Options options, ArtifactCache &cache, Spawner &spa
       queue_full_(metrics.admission_rejected_total.Add({{"reason", "compile_queue_full"}})),
       compile_pool_(std::make_unique<WorkerPool>(options_.compile, spawner, metrics)),
       executor_(std::make_unique<Executor>(2)) {
-  for (const DevicePool::Options &device : options_.devices)
-    devices_.push_back(std::make_unique<DevicePool>(device, spawner, metrics));
+  for (DevicePool::Options device : options_.devices) {
+    device.other_work = [this] { return compile_pool_->stats(); };
+    devices_.push_back(std::make_unique<DevicePool>(std::move(device), spawner, metrics));
+  }
 }
 
 PooledBackend::~PooledBackend() { Stop(Clock::now()); }

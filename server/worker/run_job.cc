@@ -132,8 +132,9 @@ wire::RunResult DeviceRunner::Run(const wire::RunJob &job, std::vector<SharedMem
       });
   report.set_schema_version(1);
   report.mutable_launch()->set_device(device_->info().name());
-  if (job.max_samples() > 0)
-    report.mutable_trust()->set_caches(job.hot() ? "hot" : "cold");
+  // Cold is a promise that the simulator keeps; nobody flushes a real machine's caches.
+  if (job.hot() && job.max_samples() > 0)
+    report.mutable_trust()->set_caches("hot");
   report::BuildReport((*loaded)->artifact, shown, &report);
   return result;
 }

@@ -249,6 +249,23 @@ def test_profile_is_an_operation_with_a_report(daemon):
     assert error.value.code() == grpc.StatusCode.NOT_FOUND
 
 
+@pytest.mark.parametrize("target, contended", [
+    (compile_pb2.TARGET_HOST, True), (compile_pb2.TARGET_SIM, False)])
+def test_a_measurement_beside_a_compile_says_so(daemon, target, contended):
+    message = start_message("x @run-slow=1 ", data=floats(1, 2, 3, 4), outputs=())
+    message.compile.target = target
+    daemon.compiler.Compile(request(
+        "x @run-slow=1 ", target=target), timeout=TIME_LIMIT)
+    busy = daemon.compiler.Compile.future(request("other @slow=3000 "), timeout=TIME_LIMIT)
+    wait_for(lambda: daemon.worker_stats("compile").busy == 1, "the other compile to begin")
+    operation = daemon.execution.Profile(execution_pb2.ProfileRequest(run=message, max_samples=2))
+    operation = wait_operation(daemon, operation.name)
+    reply = execution_pb2.ProfileReply()
+    assert operation.response.Unpack(reply)
+    assert reply.result.report.trust.contended == contended
+    busy.cancel()
+
+
 def test_a_cancelled_operation_ends_with_code_1_and_frees_the_device(daemon):
     operation = profile(daemon, "x @run-hang ")
     wait_for(lambda: daemon.worker_stats("device").busy == 1, "the run to begin")
