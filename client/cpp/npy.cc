@@ -201,7 +201,7 @@ absl::StatusOr<OpenedNpy> OpenNpy(const std::string &path) {
 
 std::string FortranToC(const v1::TensorType &type, const std::string &data) {
   int rank = type.shape_size();
-  int64_t size = ElementSize(type.dtype());
+  int64_t size = contract::ElementBytes(type.dtype());
   std::string result(data.size(), '\0');
   std::vector<int64_t> index(rank, 0), stride(rank, 1);
   for (int d = 1; d < rank; ++d)

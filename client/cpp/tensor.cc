@@ -17,30 +17,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensors travel little-endian");
 
-struct DTypeEntry {
-  v1::DType dtype;
-  absl::string_view short_name;
-  absl::string_view long_name;
-  int64_t size;
-};
-
-constexpr DTypeEntry kDTypes[] = {
-    {v1::DTYPE_BOOL, "bool", "bool", 1},         {v1::DTYPE_INT8, "i8", "int8", 1},
-    {v1::DTYPE_INT16, "i16", "int16", 2},        {v1::DTYPE_INT32, "i32", "int32", 4},
-    {v1::DTYPE_INT64, "i64", "int64", 8},        {v1::DTYPE_UINT8, "u8", "uint8", 1},
-    {v1::DTYPE_UINT16, "u16", "uint16", 2},      {v1::DTYPE_UINT32, "u32", "uint32", 4},
-    {v1::DTYPE_UINT64, "u64", "uint64", 8},      {v1::DTYPE_FLOAT16, "f16", "float16", 2},
-    {v1::DTYPE_BFLOAT16, "bf16", "bfloat16", 2}, {v1::DTYPE_FLOAT32, "f32", "float32", 4},
-    {v1::DTYPE_FLOAT64, "f64", "float64", 8},
-};
-
-const DTypeEntry *Find(v1::DType dtype) {
-  for (const DTypeEntry &entry : kDTypes)
-    if (entry.dtype == dtype)
-      return &entry;
-  return nullptr;
-}
-
 template <typename T> T Load(const Tensor &tensor, int64_t index) {
   T value;
   std::memcpy(&value, tensor.data.data() + index * sizeof(T), sizeof(T));
@@ -96,33 +72,6 @@ template <typename T> std::string FormatFloat(T value) {
 
 } // namespace
 
-std::optional<v1::DType> ParseDType(absl::string_view name) {
-  for (const DTypeEntry &entry : kDTypes)
-    if (name == entry.short_name || name == entry.long_name)
-      return entry.dtype;
-  return std::nullopt;
-}
-
-absl::string_view ShortName(v1::DType dtype) {
-  const DTypeEntry *entry = Find(dtype);
-  return entry ? entry->short_name : "?";
-}
-
-absl::string_view LongName(v1::DType dtype) {
-  const DTypeEntry *entry = Find(dtype);
-  return entry ? entry->long_name : "?";
-}
-
-int64_t ElementSize(v1::DType dtype) {
-  const DTypeEntry *entry = Find(dtype);
-  return entry ? entry->size : 0;
-}
-
-bool IsFloat(v1::DType dtype) {
-  return dtype == v1::DTYPE_FLOAT16 || dtype == v1::DTYPE_BFLOAT16 || dtype == v1::DTYPE_FLOAT32 ||
-         dtype == v1::DTYPE_FLOAT64;
-}
-
 absl::StatusOr<int64_t> NumElements(const v1::TensorType &type) {
   int64_t count = 1;
   bool empty = false;
@@ -140,7 +89,7 @@ absl::StatusOr<int64_t> NumElements(const v1::TensorType &type) {
 }
 
 absl::StatusOr<int64_t> ByteSize(const v1::TensorType &type) {
-  int64_t size = ElementSize(type.dtype());
+  int64_t size = contract::ElementBytes(type.dtype());
   if (size == 0)
     return absl::InvalidArgumentError(
         absl::StrCat("element type number ", int(type.dtype()), " is unknown to this build"));
@@ -231,7 +180,7 @@ absl::StatusOr<Tensor> ToBFloat16(const Tensor &tensor) {
   Tensor result;
   result.type = tensor.type;
   result.type.set_dtype(v1::DTYPE_BFLOAT16);
-  int64_t count = tensor.data.size() / ElementSize(from);
+  int64_t count = tensor.data.size() / contract::ElementBytes(from);
   result.data.resize(count * 2);
   for (int64_t i = 0; i < count; ++i) {
     float value =

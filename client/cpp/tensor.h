@@ -2,13 +2,13 @@
 #ifndef PYASC_CLIENT_CPP_TENSOR_H
 #define PYASC_CLIENT_CPP_TENSOR_H
 
-#include "absl/strings/string_view.h"
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/contract/tensor_type.h"
 #include "pyasc/v1/tensor.pb.h"
 
 namespace pyasc::client {
@@ -19,19 +19,10 @@ struct Tensor {
   std::string data;
 };
 
-// Accepts the short and the long name: "f32" and "float32", "bf16" and "bfloat16", "bool".
-std::optional<v1::DType> ParseDType(absl::string_view name);
-
-// "f32"; "?" for DTYPE_UNSPECIFIED and for values that this build does not know.
-absl::string_view ShortName(v1::DType dtype);
-// "float32"; "?" as above.
-absl::string_view LongName(v1::DType dtype);
-
-// Bytes of one element; 0 for an unknown dtype.
-int64_t ElementSize(v1::DType dtype);
-
-// True for float16, bfloat16, float32, float64.
-bool IsFloat(v1::DType dtype);
+using contract::IsFloat;
+using contract::LongName;
+using contract::ParseDType;
+using contract::ShortName;
 
 // Elements and bytes of a type. Errors: INVALID_ARGUMENT for a negative extent, an unknown dtype
 // or a size beyond 63 bits.

@@ -1,7 +1,5 @@
 #include "compiler/driver/contract.h"
 
-#include <map>
-
 #include "compiler/ir/asc_dialect.h"
 #include "compiler/target/ascend/npu.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -9,6 +7,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "proto/contract/tensor_type.h"
 
 using namespace mlir;
 
@@ -17,23 +16,14 @@ namespace {
 
 using ir::AscDialect;
 
-v1::DType dtypeOf(StringRef name) {
-  static const std::map<StringRef, v1::DType> kNames = {
-      {"bool", v1::DTYPE_BOOL},         {"int8", v1::DTYPE_INT8},
-      {"int16", v1::DTYPE_INT16},       {"int32", v1::DTYPE_INT32},
-      {"int64", v1::DTYPE_INT64},       {"uint8", v1::DTYPE_UINT8},
-      {"uint16", v1::DTYPE_UINT16},     {"uint32", v1::DTYPE_UINT32},
-      {"uint64", v1::DTYPE_UINT64},     {"float16", v1::DTYPE_FLOAT16},
-      {"bfloat16", v1::DTYPE_BFLOAT16}, {"float32", v1::DTYPE_FLOAT32},
-      {"float64", v1::DTYPE_FLOAT64},
-  };
-  auto found = kNames.find(name);
-  return found == kNames.end() ? v1::DTYPE_UNSPECIFIED : found->second;
-}
-
 std::string stringAttr(func::FuncOp kernel, unsigned argument, StringRef name) {
   auto attribute = kernel.getArgAttrOfType<StringAttr>(argument, name);
   return attribute ? attribute.str() : "";
+}
+
+v1::DType dtypeOf(func::FuncOp kernel, unsigned argument) {
+  return contract::ParseDType(stringAttr(kernel, argument, AscDialect::kDType))
+      .value_or(v1::DTYPE_UNSPECIFIED);
 }
 
 void setConstant(v1::LaunchExpr *expr, int64_t value) {
@@ -107,7 +97,7 @@ v1::Access accessOf(const Effects &effects) {
 void addParameter(func::FuncOp kernel, BlockArgument argument, v1::LaunchContract *contract) {
   v1::Parameter *parameter = contract->add_parameters();
   parameter->set_name(stringAttr(kernel, argument.getArgNumber(), AscDialect::kName));
-  v1::DType dtype = dtypeOf(stringAttr(kernel, argument.getArgNumber(), AscDialect::kDType));
+  v1::DType dtype = dtypeOf(kernel, argument.getArgNumber());
   setRange(argument.getLoc(), parameter->mutable_range());
   if (auto memref = dyn_cast<MemRefType>(argument.getType())) {
     parameter->mutable_tensor()->set_dtype(dtype);
@@ -126,7 +116,7 @@ void addResult(func::FuncOp kernel, BlockArgument argument, v1::LaunchContract *
   v1::Result *result = contract->add_results();
   unsigned index = argument.getArgNumber();
   result->set_name(stringAttr(kernel, index, AscDialect::kName));
-  result->set_dtype(dtypeOf(stringAttr(kernel, index, AscDialect::kDType)));
+  result->set_dtype(dtypeOf(kernel, index));
   result->set_is_scalar(static_cast<bool>(kernel.getArgAttr(index, AscDialect::kScalarResult)));
   for (int64_t extent : cast<MemRefType>(argument.getType()).getShape())
     setConstant(result->add_shape(), extent);
@@ -244,30 +234,11 @@ void AddNpuPhases(ModuleOp module, v1::LaunchContract *contract) {
 }
 
 double CompulsoryBytes(const v1::LaunchContract &contract) {
-  auto element = [](v1::DType dtype) -> double {
-    switch (dtype) {
-    case v1::DTYPE_BOOL:
-    case v1::DTYPE_INT8:
-    case v1::DTYPE_UINT8:
-      return 1;
-    case v1::DTYPE_INT16:
-    case v1::DTYPE_UINT16:
-    case v1::DTYPE_FLOAT16:
-    case v1::DTYPE_BFLOAT16:
-      return 2;
-    case v1::DTYPE_INT32:
-    case v1::DTYPE_UINT32:
-    case v1::DTYPE_FLOAT32:
-      return 4;
-    default:
-      return 8;
-    }
-  };
   double total = 0;
   for (const v1::Parameter &parameter : contract.parameters()) {
     if (!parameter.has_tensor())
       continue;
-    double bytes = element(parameter.tensor().dtype());
+    double bytes = static_cast<double>(contract::ElementBytes(parameter.tensor().dtype()));
     for (int64_t extent : parameter.tensor().shape())
       bytes *= static_cast<double>(extent);
     if (parameter.access() == v1::ACCESS_READ || parameter.access() == v1::ACCESS_WRITE)
@@ -276,7 +247,7 @@ double CompulsoryBytes(const v1::LaunchContract &contract) {
       total += 2 * bytes;
   }
   for (const v1::Result &result : contract.results()) {
-    double bytes = element(result.dtype());
+    double bytes = static_cast<double>(contract::ElementBytes(result.dtype()));
     for (const v1::LaunchExpr &extent : result.shape())
       bytes *= static_cast<double>(extent.steps(0).value());
     total += bytes;

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "proto/contract/launch_expr.h"
+#include "proto/contract/tensor_type.h"
 
 namespace pyasc::device {
 namespace {
@@ -13,74 +15,8 @@ constexpr int64_t kMaxBytes = int64_t{1} << 62;
 
 absl::Status Invalid(std::string message) { return absl::InvalidArgumentError(message); }
 
-int64_t FloorDiv(int64_t a, int64_t b) {
-  int64_t quotient = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
-}
-
-// One binary step. Unsigned overflow builtins keep damaged contracts from undefined behaviour.
-absl::StatusOr<int64_t> Apply(v1::LaunchExpr::Op op, int64_t a, int64_t b) {
-  int64_t result = 0;
-  bool overflow = false;
-  switch (op) {
-  case v1::LaunchExpr::OP_ADD:
-    overflow = __builtin_add_overflow(a, b, &result);
-    break;
-  case v1::LaunchExpr::OP_SUB:
-    overflow = __builtin_sub_overflow(a, b, &result);
-    break;
-  case v1::LaunchExpr::OP_MUL:
-    overflow = __builtin_mul_overflow(a, b, &result);
-    break;
-  case v1::LaunchExpr::OP_FLOOR_DIV:
-  case v1::LaunchExpr::OP_CEIL_DIV:
-  case v1::LaunchExpr::OP_MOD:
-    if (b == 0)
-      return Invalid("a launch expression divides by zero");
-    if (a == INT64_MIN && b == -1)
-      return Invalid("a launch expression overflows");
-    if (op == v1::LaunchExpr::OP_FLOOR_DIV)
-      result = FloorDiv(a, b);
-    else if (op == v1::LaunchExpr::OP_CEIL_DIV)
-      result = FloorDiv(a, b) + (a % b != 0 ? 1 : 0);
-    else
-      result = a - FloorDiv(a, b) * b;
-    break;
-  case v1::LaunchExpr::OP_MIN:
-    result = std::min(a, b);
-    break;
-  case v1::LaunchExpr::OP_MAX:
-    result = std::max(a, b);
-    break;
-  default:
-    return Invalid(absl::StrCat("unknown launch expression step ", static_cast<int>(op)));
-  }
-  if (overflow)
-    return Invalid("a launch expression overflows");
-  return result;
-}
-
-absl::StatusOr<int64_t> Dim(const v1::LaunchContract &contract, int64_t value) {
-  int64_t index = value >> 8;
-  int64_t axis = value & 0xff;
-  if (index < 0 || index >= contract.parameters_size() ||
-      !contract.parameters(static_cast<int>(index)).has_tensor())
-    return Invalid(absl::StrCat("a launch expression names parameter ", index));
-  const v1::TensorType &tensor = contract.parameters(static_cast<int>(index)).tensor();
-  if (axis >= tensor.shape_size())
-    return Invalid(absl::StrCat("a launch expression names dim ", axis, " of parameter ", index));
-  return tensor.shape(static_cast<int>(axis));
-}
-
-absl::StatusOr<int64_t> Scalar(const v1::LaunchContract &contract, int64_t index,
-                               std::span<const LaunchArgument> arguments) {
-  if (index < 0 || index >= contract.parameters_size() ||
-      !contract.parameters(static_cast<int>(index)).has_scalar())
-    return Invalid(absl::StrCat("a launch expression names scalar ", index));
-  if (static_cast<size_t>(index) >= arguments.size())
-    return Invalid("a launch expression needs the launch's scalars");
-  uint64_t bits = arguments[static_cast<size_t>(index)].scalar_bits;
-  switch (contract.parameters(static_cast<int>(index)).scalar()) {
+int64_t SignedValue(v1::DType dtype, uint64_t bits) {
+  switch (dtype) {
   case v1::DTYPE_INT8:
     return static_cast<int8_t>(bits);
   case v1::DTYPE_INT16:
@@ -90,6 +26,21 @@ absl::StatusOr<int64_t> Scalar(const v1::LaunchContract &contract, int64_t index
   default:
     return static_cast<int64_t>(bits);
   }
+}
+
+// What an expression can see of the arguments; the shapes are the contract's. Without `arguments`
+// there are no scalars.
+std::vector<contract::LaunchValue> Values(const v1::LaunchContract &contract,
+                                          std::span<const LaunchArgument> arguments) {
+  std::vector<contract::LaunchValue> values(static_cast<size_t>(contract.parameters_size()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const v1::Parameter &parameter = contract.parameters(static_cast<int>(i));
+    if (parameter.has_tensor())
+      values[i].dims.assign(parameter.tensor().shape().begin(), parameter.tensor().shape().end());
+    else if (i < arguments.size())
+      values[i].scalar = SignedValue(parameter.scalar(), arguments[i].scalar_bits);
+  }
+  return values;
 }
 
 bool DependsOnScalars(const v1::LaunchExpr &expr) {
@@ -134,43 +85,6 @@ absl::Status CheckBinding(const v1::PhaseArgument &argument, const v1::LaunchCon
 
 } // namespace
 
-int64_t ElementBytes(v1::DType dtype) {
-  switch (dtype) {
-  case v1::DTYPE_BOOL:
-  case v1::DTYPE_INT8:
-  case v1::DTYPE_UINT8:
-    return 1;
-  case v1::DTYPE_INT16:
-  case v1::DTYPE_UINT16:
-  case v1::DTYPE_FLOAT16:
-  case v1::DTYPE_BFLOAT16:
-    return 2;
-  case v1::DTYPE_INT32:
-  case v1::DTYPE_UINT32:
-  case v1::DTYPE_FLOAT32:
-    return 4;
-  case v1::DTYPE_INT64:
-  case v1::DTYPE_UINT64:
-  case v1::DTYPE_FLOAT64:
-    return 8;
-  default:
-    return 0;
-  }
-}
-
-absl::StatusOr<int64_t> TensorBytes(const v1::TensorType &type) {
-  int64_t bytes = ElementBytes(type.dtype());
-  if (bytes == 0)
-    return Invalid("a tensor without a dtype");
-  for (int64_t extent : type.shape()) {
-    if (extent < 0)
-      return Invalid(absl::StrCat("a tensor with the extent ", extent));
-    if (__builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMaxBytes)
-      return Invalid("a tensor of more than 2^62 bytes");
-  }
-  return bytes;
-}
-
 absl::Status CheckContract(const v1::LaunchContract &contract) {
   if (contract.schema_version() != kLaunchSchemaVersion)
     return Invalid(absl::StrCat("launch contract of schema version ", contract.schema_version(),
@@ -180,14 +94,14 @@ absl::Status CheckContract(const v1::LaunchContract &contract) {
                                 "', which this build does not have"));
   for (const v1::Parameter &parameter : contract.parameters()) {
     if (parameter.has_tensor()) {
-      if (absl::StatusOr<int64_t> bytes = TensorBytes(parameter.tensor()); !bytes.ok())
+      if (absl::StatusOr<int64_t> bytes = contract::TensorBytes(parameter.tensor()); !bytes.ok())
         return bytes.status();
-    } else if (ElementBytes(parameter.scalar()) == 0) {
+    } else if (contract::ElementBytes(parameter.scalar()) == 0) {
       return Invalid(absl::StrCat("parameter '", parameter.name(), "' has no type"));
     }
   }
   for (const v1::Result &result : contract.results()) {
-    if (ElementBytes(result.dtype()) == 0)
+    if (contract::ElementBytes(result.dtype()) == 0)
       return Invalid(absl::StrCat("result '", result.name(), "' has no dtype"));
     for (const v1::LaunchExpr &extent : result.shape())
       if (absl::Status valid = CheckExpr(extent, contract, "a result's extent"); !valid.ok())
@@ -216,49 +130,16 @@ absl::Status CheckContract(const v1::LaunchContract &contract) {
 
 absl::StatusOr<int64_t> Evaluate(const v1::LaunchExpr &expr, const v1::LaunchContract &contract,
                                  std::span<const LaunchArgument> arguments) {
-  std::vector<int64_t> stack;
-  for (const v1::LaunchExpr::Step &step : expr.steps()) {
-    absl::StatusOr<int64_t> value;
-    switch (step.op()) {
-    case v1::LaunchExpr::OP_CONST:
-      value = step.value();
-      break;
-    case v1::LaunchExpr::OP_DIM:
-      value = Dim(contract, step.value());
-      break;
-    case v1::LaunchExpr::OP_SCALAR:
-      value = Scalar(contract, step.value(), arguments);
-      break;
-    default: {
-      if (stack.size() < 2)
-        return Invalid("a launch expression lacks an operand");
-      int64_t right = stack.back();
-      stack.pop_back();
-      value = Apply(step.op(), stack.back(), right);
-      stack.pop_back();
-    }
-    }
-    if (!value.ok())
-      return value.status();
-    stack.push_back(*value);
-  }
-  if (stack.size() != 1)
-    return Invalid("a launch expression does not have one value");
-  return stack.front();
+  return contract::Evaluate(expr, Values(contract, arguments));
 }
 
 absl::StatusOr<int64_t> ResultBytes(const v1::LaunchContract &contract, int index,
                                     std::span<const LaunchArgument> arguments) {
-  const v1::Result &result = contract.results(index);
-  v1::TensorType type;
-  type.set_dtype(result.dtype());
-  for (const v1::LaunchExpr &extent : result.shape()) {
-    absl::StatusOr<int64_t> value = Evaluate(extent, contract, arguments);
-    if (!value.ok())
-      return value.status();
-    type.add_shape(*value);
-  }
-  return TensorBytes(type);
+  absl::StatusOr<v1::TensorType> type =
+      contract::ResultType(contract.results(index), Values(contract, arguments));
+  if (!type.ok())
+    return type.status();
+  return contract::TensorBytes(*type);
 }
 
 absl::Status CheckLaunch(const v1::LaunchContract &contract,
@@ -279,7 +160,7 @@ absl::Status CheckLaunch(const v1::LaunchContract &contract,
                                   buffer ? "tensor" : "scalar", " was given"));
     if (!buffer)
       continue;
-    absl::StatusOr<int64_t> bytes = TensorBytes(parameter.tensor());
+    absl::StatusOr<int64_t> bytes = contract::TensorBytes(parameter.tensor());
     if (!bytes.ok())
       return bytes.status();
     if (buffer->size_bytes() != *bytes)

@@ -18,12 +18,6 @@ inline constexpr uint32_t kLaunchSchemaVersion = 1;
 // Size of the error buffer: four int64.
 inline constexpr int64_t kErrorBufferBytes = 32;
 
-// Bytes of one element; 0 for DTYPE_UNSPECIFIED.
-int64_t ElementBytes(v1::DType dtype);
-
-// Bytes of a tensor. INVALID_ARGUMENT: no dtype, a negative extent, or more than 2^62 bytes.
-absl::StatusOr<int64_t> TensorBytes(const v1::TensorType &type);
-
 // INVALID_ARGUMENT when a contract is not whole: unknown version or feature, an index out of
 // range, an expression that does not evaluate to one value, a size that overflows. What this
 // accepts, a driver may use without further checks of its indices.

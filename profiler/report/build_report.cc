@@ -8,47 +8,15 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "profiler/report/verdict.h"
+#include "proto/contract/tensor_type.h"
 
 namespace pyasc::report {
 namespace {
 
-std::string ShortName(v1::DType dtype) {
-  switch (dtype) {
-  case v1::DTYPE_BOOL:
-    return "bool";
-  case v1::DTYPE_INT8:
-    return "i8";
-  case v1::DTYPE_INT16:
-    return "i16";
-  case v1::DTYPE_INT32:
-    return "i32";
-  case v1::DTYPE_INT64:
-    return "i64";
-  case v1::DTYPE_UINT8:
-    return "u8";
-  case v1::DTYPE_UINT16:
-    return "u16";
-  case v1::DTYPE_UINT32:
-    return "u32";
-  case v1::DTYPE_UINT64:
-    return "u64";
-  case v1::DTYPE_FLOAT16:
-    return "f16";
-  case v1::DTYPE_BFLOAT16:
-    return "bf16";
-  case v1::DTYPE_FLOAT32:
-    return "f32";
-  case v1::DTYPE_FLOAT64:
-    return "f64";
-  default:
-    return "?";
-  }
-}
-
 std::string Describe(const v1::Parameter &parameter) {
   if (parameter.kind_case() == v1::Parameter::kScalar)
-    return absl::StrCat(parameter.name(), "=", ShortName(parameter.scalar()));
-  return absl::StrCat(parameter.name(), "=", ShortName(parameter.tensor().dtype()), "[",
+    return absl::StrCat(parameter.name(), "=", contract::ShortName(parameter.scalar()));
+  return absl::StrCat(parameter.name(), "=", contract::ShortName(parameter.tensor().dtype()), "[",
                       absl::StrJoin(parameter.tensor().shape(), ","), "]");
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "proto/contract/launch_expr.h"
+#include "proto/contract/tensor_type.h"
 #include "server/core/service_error.h"
-#include "server/launch/launch_expr.h"
-#include "server/launch/tensor_type.h"
 #include "server/process/frame.h"
 #include "spdlog/spdlog.h"
 
@@ -149,7 +149,7 @@ absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
     if (auto flow = self.lock(); flow && flow->events_.on_print)
       flow->events_.on_print(line);
   };
-  std::vector<LaunchValue> values;
+  std::vector<contract::LaunchValue> values;
   for (const v1::Parameter &parameter : artifact_.launch().parameters())
     if (absl::Status s = AddArgument(parameter, values); !s.ok())
       return s;
@@ -160,8 +160,8 @@ absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
 }
 
 absl::Status RunFlow::AddArgument(const v1::Parameter &parameter,
-                                  std::vector<LaunchValue> &values) {
-  LaunchValue &value = values.emplace_back();
+                                  std::vector<contract::LaunchValue> &values) {
+  contract::LaunchValue &value = values.emplace_back();
   const auto &arguments = start_.arguments();
   auto found = std::find_if(arguments.begin(), arguments.end(),
                             [&](const auto &a) { return a.name() == parameter.name(); });
@@ -182,9 +182,10 @@ absl::Status RunFlow::AddArgument(const v1::Parameter &parameter,
   }
   const bool generated = found->kind_case() == v1::ArgumentValue::kGenerated;
   const v1::TensorType &type = generated ? found->generated().type() : found->tensor().type();
-  if (!SameType(type, parameter.tensor()))
-    return Invalid(absl::StrCat("the argument '", parameter.name(), "' is ", TypeName(type),
-                                "; the kernel is compiled for ", TypeName(parameter.tensor())));
+  if (!contract::SameType(type, parameter.tensor()))
+    return Invalid(absl::StrCat("the argument '", parameter.name(), "' is ",
+                                contract::TypeName(type), "; the kernel is compiled for ",
+                                contract::TypeName(parameter.tensor())));
   value.dims.assign(type.shape().begin(), type.shape().end());
   *to.mutable_type() = type;
   if (generated) {
@@ -198,7 +199,8 @@ absl::Status RunFlow::AddArgument(const v1::Parameter &parameter,
   return absl::OkStatus();
 }
 
-absl::Status RunFlow::AddOutput(const std::string &name, std::span<const LaunchValue> values) {
+absl::Status RunFlow::AddOutput(const std::string &name,
+                                std::span<const contract::LaunchValue> values) {
   OutputTensor output{name, {}, false, static_cast<uint32_t>(work_->memory.size())};
   const v1::LaunchContract &contract = artifact_.launch();
   auto result = std::find_if(contract.results().begin(), contract.results().end(),
@@ -207,7 +209,7 @@ absl::Status RunFlow::AddOutput(const std::string &name, std::span<const LaunchV
       std::find_if(contract.parameters().begin(), contract.parameters().end(),
                    [&](const v1::Parameter &p) { return p.name() == name && p.has_tensor(); });
   if (result != contract.results().end()) {
-    absl::StatusOr<v1::TensorType> type = ResultType(*result, values);
+    absl::StatusOr<v1::TensorType> type = contract::ResultType(*result, values);
     if (!type.ok())
       return absl::InternalError(absl::StrCat("the artifact is wrong: ", type.status().message()));
     output.type = *type;
@@ -220,7 +222,7 @@ absl::Status RunFlow::AddOutput(const std::string &name, std::span<const LaunchV
   for (const OutputTensor &other : outputs_)
     if (other.name == name)
       return Invalid(absl::StrCat("the output '", name, "' is asked for twice"));
-  absl::StatusOr<int64_t> bytes = TensorBytes(output.type);
+  absl::StatusOr<int64_t> bytes = contract::TensorBytes(output.type);
   if (!bytes.ok())
     return bytes.status();
   if (work_->memory.size() >= kMaxFrameFds)

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/contract/launch_expr.h"
 #include "pyasc/v1/execution.pb.h"
 #include "server/rpc/run_inputs.h"
 #include "server/rpc/service_context.h"
@@ -57,8 +58,9 @@ public:
 private:
   void OnCompiled(const CompileAnswer &answer);
   absl::Status Prepare(const CompiledPtr &compiled);
-  absl::Status AddArgument(const v1::Parameter &parameter, std::vector<struct LaunchValue> &values);
-  absl::Status AddOutput(const std::string &name, std::span<const struct LaunchValue> values);
+  absl::Status AddArgument(const v1::Parameter &parameter,
+                           std::vector<contract::LaunchValue> &values);
+  absl::Status AddOutput(const std::string &name, std::span<const contract::LaunchValue> values);
   void OnLaunched(LaunchAnswer answer);
   void ReportStage(const char *stage);
   void End(FlowResult result);

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "proto/contract/tensor_type.h"
 #include "server/core/service_error.h"
-#include "server/launch/tensor_type.h"
 #include "server/process/worker_process.h"
 
 namespace pyasc::server {
@@ -50,7 +50,7 @@ absl::Status RunInputs::Accept(v1::RunStart &start, bool chunks_allowed) {
     if (!generated && argument.kind_case() != v1::ArgumentValue::kTensor)
       continue;
     const v1::TensorType &type = generated ? argument.generated().type() : argument.tensor().type();
-    absl::StatusOr<int64_t> bytes = TensorBytes(type);
+    absl::StatusOr<int64_t> bytes = contract::TensorBytes(type);
     if (!bytes.ok())
       return Invalid(absl::StrCat("the argument '", name, "': ", bytes.status().message()));
     if (generated) {
@@ -73,8 +73,8 @@ absl::Status RunInputs::Accept(v1::RunStart &start, bool chunks_allowed) {
       return Invalid(absl::StrCat("the argument '", name,
                                   "' is chunked; here it must be inline or generated"));
     if (!tensor.chunked && static_cast<int64_t>(value.inline_data().size()) != *bytes)
-      return Invalid(absl::StrCat("the argument '", name, "' of type ", TypeName(type), " has ",
-                                  value.inline_data().size(), " bytes, not ", *bytes));
+      return Invalid(absl::StrCat("the argument '", name, "' of type ", contract::TypeName(type),
+                                  " has ", value.inline_data().size(), " bytes, not ", *bytes));
     if (value.inline_data().size() > kMaxInlineBytes)
       return Invalid(absl::StrCat("the argument '", name, "' has ", value.inline_data().size(),
                                   " bytes inline; above ", kMaxInlineBytes, " send chunks"));
@@ -106,7 +106,7 @@ absl::Status RunInputs::Append(const v1::TensorChunk &chunk) {
   if (absl::Status s = tensor.memory.Write(tensor.filled, chunk.data()); !s.ok())
     return absl::IsOutOfRange(s)
                ? Invalid(absl::StrCat("more data than '", chunk.name(), "' of type ",
-                                      TypeName(tensor.type), " has room for"))
+                                      contract::TypeName(tensor.type), " has room for"))
                : s;
   tensor.filled += static_cast<int64_t>(chunk.data().size());
   return absl::OkStatus();
@@ -115,9 +115,9 @@ absl::Status RunInputs::Append(const v1::TensorChunk &chunk) {
 absl::Status RunInputs::Seal() {
   for (auto &[name, tensor] : tensors_) {
     if (tensor.filled != tensor.memory.size_bytes())
-      return Invalid(absl::StrCat("the argument '", name, "' of type ", TypeName(tensor.type),
-                                  " ended after ", tensor.filled, " of ",
-                                  tensor.memory.size_bytes(), " bytes"));
+      return Invalid(absl::StrCat("the argument '", name, "' of type ",
+                                  contract::TypeName(tensor.type), " ended after ", tensor.filled,
+                                  " of ", tensor.memory.size_bytes(), " bytes"));
     if (absl::Status s = tensor.memory.SealContents(); !s.ok())
       return s;
   }

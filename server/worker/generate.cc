@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
-#include "server/launch/tensor_type.h"
+#include "proto/contract/tensor_type.h"
 #include "server/worker/scalar_bits.h"
 
 namespace pyasc::server {
@@ -55,7 +55,7 @@ int SignificantDigits(v1::DType dtype) {
 
 absl::Status Generate(const v1::GeneratedTensor &tensor, std::span<std::byte> to) {
   const v1::DType dtype = tensor.type().dtype();
-  const size_t width = ElementBytes(dtype);
+  const size_t width = contract::ElementBytes(dtype);
   if (tensor.kind() == v1::GeneratedTensor::KIND_ZEROS) {
     std::fill(to.begin(), to.end(), std::byte{0});
     return absl::OkStatus();
@@ -64,13 +64,13 @@ absl::Status Generate(const v1::GeneratedTensor &tensor, std::span<std::byte> to
                       tensor.kind() == v1::GeneratedTensor::KIND_NORMAL;
   if (!random && tensor.kind() != v1::GeneratedTensor::KIND_ONES)
     return absl::InvalidArgumentError("a tensor is generated from an unknown kind");
-  if (random && !IsFloat(dtype))
+  if (random && !contract::IsFloat(dtype))
     return absl::InvalidArgumentError(
         absl::StrCat("random numbers are made for floating-point tensors only, not ",
-                     DTypeName(dtype), "; use zeros, ones or an array"));
+                     contract::LongName(dtype), "; use zeros, ones or an array"));
   const Numbers numbers(tensor.seed());
   const int digits = SignificantDigits(dtype);
-  const uint64_t one = IsFloat(dtype) ? FloatBits(1, dtype) : 1;
+  const uint64_t one = contract::IsFloat(dtype) ? FloatBits(1, dtype) : 1;
   for (size_t i = 0; i * width < to.size(); ++i) {
     uint64_t bits = one;
     if (tensor.kind() == v1::GeneratedTensor::KIND_UNIFORM)

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "profiler/report/build_report.h"
+#include "proto/contract/launch_expr.h"
+#include "proto/contract/tensor_type.h"
 #include "server/core/compiled.h"
-#include "server/launch/launch_expr.h"
-#include "server/launch/tensor_type.h"
 #include "server/worker/generate.h"
 #include "server/worker/scalar_bits.h"
 
@@ -53,7 +53,7 @@ struct DeviceRunner::Launch {
 
   const v1::LaunchContract &contract() const { return loaded.artifact.launch(); }
   std::vector<const wire::LaunchArgument *> given;      // by parameter
-  std::vector<LaunchValue> values;                      // by parameter
+  std::vector<contract::LaunchValue> values;            // by parameter
   std::vector<device::LaunchArgument> arguments;        // by parameter
   std::vector<std::unique_ptr<device::Buffer>> buffers; // all
   std::vector<device::Buffer *> results;                // by result
@@ -217,12 +217,12 @@ absl::Status DeviceRunner::Launch::MatchArguments() {
     if (parameter.has_tensor() == found->has_scalar())
       return absl::InvalidArgumentError(absl::StrCat("the argument '", parameter.name(),
                                                      "' is not of the kind that was compiled"));
-    if (parameter.has_tensor() && !SameType(parameter.tensor(), found->type()))
-      return absl::InvalidArgumentError(
-          absl::StrCat("the argument '", parameter.name(), "' is ", TypeName(found->type()),
-                       "; the kernel is compiled for ", TypeName(parameter.tensor())));
+    if (parameter.has_tensor() && !contract::SameType(parameter.tensor(), found->type()))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the argument '", parameter.name(), "' is ", contract::TypeName(found->type()),
+          "; the kernel is compiled for ", contract::TypeName(parameter.tensor())));
     given.push_back(&*found);
-    LaunchValue &value = values.emplace_back();
+    contract::LaunchValue &value = values.emplace_back();
     device::LaunchArgument &argument = arguments.emplace_back();
     if (parameter.has_tensor()) {
       value.dims.assign(found->type().shape().begin(), found->type().shape().end());
@@ -242,7 +242,7 @@ absl::Status DeviceRunner::Launch::MatchArguments() {
 
 absl::Status DeviceRunner::Launch::Allocate(device::Device &device) {
   auto allocate = [&](const v1::TensorType &type) -> absl::StatusOr<device::Buffer *> {
-    absl::StatusOr<int64_t> bytes = TensorBytes(type);
+    absl::StatusOr<int64_t> bytes = contract::TensorBytes(type);
     if (!bytes.ok())
       return bytes.status();
     auto buffer = device.Allocate(*bytes);
@@ -261,7 +261,7 @@ absl::Status DeviceRunner::Launch::Allocate(device::Device &device) {
     arguments[i].buffer = *buffer;
   }
   for (const v1::Result &result : contract().results()) {
-    absl::StatusOr<v1::TensorType> type = ResultType(result, values);
+    absl::StatusOr<v1::TensorType> type = contract::ResultType(result, values);
     if (!type.ok())
       return type.status();
     auto buffer = allocate(*type);

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "server/launch/tensor_type.h"
+#include "proto/contract/tensor_type.h"
 
 namespace pyasc::server {
 namespace {
@@ -39,22 +39,22 @@ uint64_t FloatBits(double value, v1::DType dtype) {
 absl::StatusOr<uint64_t> ScalarBits(const v1::ScalarValue &value, v1::DType dtype) {
   if (value.value_case() == v1::ScalarValue::VALUE_NOT_SET)
     return absl::InvalidArgumentError("has no value");
-  if (IsFloat(dtype))
+  if (contract::IsFloat(dtype))
     return FloatBits(value.has_float_value() ? value.float_value()
                      : value.has_int_value() ? static_cast<double>(value.int_value())
                                              : static_cast<double>(value.bool_value()),
                      dtype);
   if (value.has_float_value())
-    return absl::InvalidArgumentError(
-        absl::StrCat("is a float (", value.float_value(), "), expected ", DTypeName(dtype)));
+    return absl::InvalidArgumentError(absl::StrCat("is a float (", value.float_value(),
+                                                   "), expected ", contract::LongName(dtype)));
   const int64_t number = value.has_int_value() ? value.int_value() : value.bool_value();
   if (dtype == v1::DTYPE_BOOL) {
     if (number != 0 && number != 1)
       return absl::InvalidArgumentError(absl::StrCat("is ", number, ", expected bool"));
     return static_cast<uint64_t>(number);
   }
-  const int bits = static_cast<int>(ElementBytes(dtype)) * 8;
-  if (!IsInteger(dtype))
+  const int bits = static_cast<int>(contract::ElementBytes(dtype)) * 8;
+  if (!contract::IsInteger(dtype))
     return absl::InvalidArgumentError("has no known dtype");
   bool fits;
   if (IsUnsigned(dtype))
@@ -64,7 +64,7 @@ absl::StatusOr<uint64_t> ScalarBits(const v1::ScalarValue &value, v1::DType dtyp
            (number >= -(int64_t{1} << (bits - 1)) && number < (int64_t{1} << (bits - 1)));
   if (!fits)
     return absl::InvalidArgumentError(
-        absl::StrCat("is ", number, ", which does not fit ", DTypeName(dtype)));
+        absl::StrCat("is ", number, ", which does not fit ", contract::LongName(dtype)));
   const uint64_t raw = static_cast<uint64_t>(number);
   return bits == 64 ? raw : raw & ((uint64_t{1} << bits) - 1);
 }

@@ -17,9 +17,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "proto/contract/tensor_type.h"
 #include "pyasc/v1/artifact.pb.h"
 #include "server/core/sha256.h"
-#include "server/launch/tensor_type.h"
 #include "server/worker/engine.h"
 
 namespace {

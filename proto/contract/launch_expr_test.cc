@@ -1,8 +1,8 @@
-#include "server/launch/launch_expr.h"
+#include "proto/contract/launch_expr.h"
 
 #include <gtest/gtest.h>
 
-namespace pyasc::server {
+namespace pyasc::contract {
 namespace {
 
 using Expr = v1::LaunchExpr;
@@ -59,4 +59,4 @@ TEST(LaunchExpr, WhatMakesNoSenseIsRefused) {
 }
 
 } // namespace
-} // namespace pyasc::server
+} // namespace pyasc::contract

@@ -1,10 +1,10 @@
-#include "server/launch/launch_expr.h"
+#include "proto/contract/launch_expr.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 
-namespace pyasc::server {
+namespace pyasc::contract {
 namespace {
 
 absl::Status Malformed(const char *what) {
@@ -103,4 +103,4 @@ absl::StatusOr<v1::TensorType> ResultType(const v1::Result &result,
   return type;
 }
 
-} // namespace pyasc::server
+} // namespace pyasc::contract

@@ -1,6 +1,6 @@
 // Evaluates the integer expressions of a launch contract.
-#ifndef PYASC_SERVER_LAUNCH_LAUNCH_EXPR_H
-#define PYASC_SERVER_LAUNCH_LAUNCH_EXPR_H
+#ifndef PYASC_PROTO_CONTRACT_LAUNCH_EXPR_H
+#define PYASC_PROTO_CONTRACT_LAUNCH_EXPR_H
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "pyasc/v1/artifact.pb.h"
 
-namespace pyasc::server {
+namespace pyasc::contract {
 
 // What an expression can see of one argument, by position in the contract's parameters.
 struct LaunchValue {
@@ -26,6 +26,6 @@ absl::StatusOr<int64_t> Evaluate(const v1::LaunchExpr &expr, std::span<const Lau
 absl::StatusOr<v1::TensorType> ResultType(const v1::Result &result,
                                           std::span<const LaunchValue> values);
 
-} // namespace pyasc::server
+} // namespace pyasc::contract
 
-#endif // PYASC_SERVER_LAUNCH_LAUNCH_EXPR_H
+#endif // PYASC_PROTO_CONTRACT_LAUNCH_EXPR_H
