@@ -1,5 +1,9 @@
 #include "compiler/driver/c_header.h"
 
+#include <iterator>
+#include <set>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -36,6 +40,63 @@ const char *CType(v1::DType dtype) {
   }
 }
 
+// Keywords of C and C++ that are names in Python.
+const char *const kKeywords[] = {"alignas",       "alignof",
+                                 "asm",           "auto",
+                                 "bool",          "case",
+                                 "catch",         "char",
+                                 "const",         "constexpr",
+                                 "decltype",      "default",
+                                 "delete",        "do",
+                                 "double",        "enum",
+                                 "explicit",      "export",
+                                 "extern",        "false",
+                                 "float",         "friend",
+                                 "goto",          "inline",
+                                 "int",           "long",
+                                 "mutable",       "namespace",
+                                 "new",           "noexcept",
+                                 "nullptr",       "operator",
+                                 "private",       "protected",
+                                 "public",        "register",
+                                 "restrict",      "short",
+                                 "signed",        "sizeof",
+                                 "static",        "struct",
+                                 "switch",        "template",
+                                 "this",          "throw",
+                                 "true",          "typedef",
+                                 "typeid",        "typename",
+                                 "typeof",        "union",
+                                 "unsigned",      "using",
+                                 "virtual",       "void",
+                                 "volatile",      "wchar_t",
+                                 "static_assert", "thread_local",
+                                 "concept",       "requires",
+                                 "char8_t",       "char16_t",
+                                 "char32_t",      "consteval",
+                                 "constinit",     "co_await",
+                                 "co_return",     "co_yield",
+                                 "dynamic_cast",  "static_cast",
+                                 "const_cast",    "reinterpret_cast",
+                                 "and_eq",        "bitand",
+                                 "bitor",         "compl",
+                                 "not_eq",        "or_eq",
+                                 "xor",           "xor_eq"};
+
+// Names of one C scope: a kernel's own where C allows it, else with underscores behind it.
+class Names {
+public:
+  Names() : taken_(std::begin(kKeywords), std::end(kKeywords)) {}
+  std::string Take(std::string name) {
+    while (!taken_.insert(name).second)
+      name += '_';
+    return name;
+  }
+
+private:
+  std::set<std::string> taken_;
+};
+
 bool IsWritten(const v1::Parameter &parameter) {
   return parameter.access() == v1::ACCESS_WRITE || parameter.access() == v1::ACCESS_READ_WRITE;
 }
@@ -44,24 +105,33 @@ bool IsWritten(const v1::Parameter &parameter) {
 
 std::string CHeader(const v1::Artifact &artifact) {
   const v1::LaunchContract &launch = artifact.launch();
+  Names names;
+  const std::string entry = names.Take("pyasc_" + artifact.kernel());
+  const std::string function = names.Take(artifact.kernel());
+  // In the order of their claim: a parameter keeps its name before ours do.
+  std::vector<std::string> parameter_names;
+  for (const v1::Parameter &parameter : launch.parameters())
+    parameter_names.push_back(names.Take(parameter.name()));
   std::vector<std::string> formals;
   std::vector<std::string> actuals;
   std::vector<std::string> notes;
-  for (const v1::Parameter &parameter : launch.parameters()) {
+  for (int i = 0; i < launch.parameters_size(); ++i) {
+    const v1::Parameter &parameter = launch.parameters(i);
+    const std::string &name = parameter_names[static_cast<size_t>(i)];
     if (parameter.has_tensor()) {
       std::string type = CType(parameter.tensor().dtype());
-      formals.push_back(
-          absl::StrCat(IsWritten(parameter) ? "" : "const ", type, " *", parameter.name()));
-      actuals.push_back(absl::StrCat("(void *)", parameter.name()));
-      notes.push_back(absl::StrCat("//   ", parameter.name(), ": [",
+      formals.push_back(absl::StrCat(IsWritten(parameter) ? "" : "const ", type, " *", name));
+      actuals.push_back(absl::StrCat("(void *)", name));
+      notes.push_back(absl::StrCat("//   ", name, ": [",
                                    absl::StrJoin(parameter.tensor().shape(), ","), "], row-major"));
     } else {
-      formals.push_back(absl::StrCat(CType(parameter.scalar()), " ", parameter.name()));
-      actuals.push_back(absl::StrCat("&", parameter.name()));
+      formals.push_back(absl::StrCat(CType(parameter.scalar()), " ", name));
+      actuals.push_back(absl::StrCat("&", name));
     }
   }
   for (const v1::Result &result : launch.results()) {
-    std::string name = absl::StrReplaceAll(result.name(), {{"return", "result"}, {".", "_"}});
+    std::string name =
+        names.Take(absl::StrReplaceAll(result.name(), {{"return", "result"}, {".", "_"}}));
     std::vector<int64_t> shape;
     for (const v1::LaunchExpr &extent : result.shape())
       shape.push_back(extent.steps(0).value());
@@ -72,26 +142,29 @@ std::string CHeader(const v1::Artifact &artifact) {
   }
   bool errors = launch.error_table_size() > 0;
   if (errors) {
-    formals.push_back("int64_t *errors");
-    actuals.push_back("errors");
-    notes.push_back("//   errors: four int64, zero before the call; after it {code, value, bound, "
-                    "0} of the first error, code 0 for none");
+    std::string name = names.Take("errors");
+    formals.push_back("int64_t *" + name);
+    actuals.push_back(name);
+    notes.push_back(absl::StrCat("//   ", name,
+                                 ": four int64, zero before the call; after it {code, value, "
+                                 "bound, 0} of the first error, code 0 for none"));
   }
+  const std::string array = names.Take("args");
   std::string guard = absl::StrCat("PYASC_KERNEL_", artifact.kernel(), "_H");
   std::string out = absl::StrCat(
       "// Generated by pyasc: kernel ", artifact.kernel(),
       ", native code for this machine's CPU.\n",
       "// Tensors are contiguous and do not overlap where one of them is written.\n",
       absl::StrJoin(notes, "\n"), notes.empty() ? "" : "\n", "#ifndef ", guard, "\n#define ", guard,
-      "\n#include <stdint.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", "void pyasc_",
-      artifact.kernel(), "(void **args, int64_t block, int64_t num_blocks);\n\n",
-      "#ifdef __cplusplus\n}\n#endif\n\n", "static inline void ", artifact.kernel(), "(",
-      formals.empty() ? "void" : absl::StrJoin(formals, ", "), ") {\n");
+      "\n#include <stdint.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", "void ", entry,
+      "(void **args, int64_t block, int64_t num_blocks);\n\n", "#ifdef __cplusplus\n}\n#endif\n\n",
+      "static inline void ", function, "(", formals.empty() ? "void" : absl::StrJoin(formals, ", "),
+      ") {\n");
   if (actuals.empty())
-    absl::StrAppend(&out, "  void **args = 0;\n");
+    absl::StrAppend(&out, "  void **", array, " = 0;\n");
   else
-    absl::StrAppend(&out, "  void *args[] = {", absl::StrJoin(actuals, ", "), "};\n");
-  absl::StrAppend(&out, "  pyasc_", artifact.kernel(), "(args, 0, 1);\n}\n\n#endif\n");
+    absl::StrAppend(&out, "  void *", array, "[] = {", absl::StrJoin(actuals, ", "), "};\n");
+  absl::StrAppend(&out, "  ", entry, "(", array, ", 0, 1);\n}\n\n#endif\n");
   return out;
 }
 

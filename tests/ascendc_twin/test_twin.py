@@ -1,22 +1,14 @@
 """Ascend C text through the twin: NumPy's answers, and the simulator's."""
 
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import cli  # noqa: E402
-import kernels  # noqa: E402
-import run_text  # noqa: E402
-
-sys.path.insert(0, str(cli.BIN.parent / "python"))
-from pyasc.v1 import artifact_pb2, tensor_pb2  # noqa: E402
+import cli
+import kernels
+import run_text
+from pyasc.v1 import artifact_pb2, tensor_pb2
 
 DTYPE_TEXT = {np.dtype(np.float32): "f32", np.dtype(np.float16): "f16"}
 

@@ -13,22 +13,29 @@ using namespace mlir;
 namespace pyasc::npu {
 namespace {
 
-// C++ name of what a phase's argument is bound to.
-std::string argumentName(StringRef binding, const v1::LaunchContract &contract) {
+// C++ names of what a phase's argument is bound to: the formal argument and, for memory, the tensor
+// over it. The author's names end in "_addr", "_gm" or "_arg", ours in "Addr" and "Gm", and no
+// local has one of these endings: so no name is a keyword, hides a function or meets another.
+struct ArgumentNames {
+  std::string formal;
+  std::string tensor;
+};
+
+ArgumentNames namesOf(BlockArgument argument, StringRef binding,
+                      const v1::LaunchContract &contract) {
   auto [kind, number_text] = binding.split(':');
   int number = 0;
   number_text.getAsInteger(10, number);
-  if (kind == "parameter")
-    return contract.parameters(number).name();
-  if (kind == "result") {
-    std::string name = contract.results(number).name();
-    std::replace(name.begin(), name.end(), '.', '_');
-    // `return` is a keyword.
-    return "result" + name.substr(std::string("return").size());
+  if (kind == "parameter") {
+    const std::string &name = contract.parameters(number).name();
+    if (!isa<MemRefType>(argument.getType()))
+      return {name + "_arg", name + "_arg"};
+    return {name + "_addr", name + "_gm"};
   }
-  if (kind == "workspace")
-    return "workspace" + number_text.str();
-  return "errors";
+  std::string name = kind == "result"      ? "result" + number_text.str()
+                     : kind == "workspace" ? "workspace" + number_text.str()
+                                           : "errors";
+  return {name + "Addr", name + "Gm"};
 }
 
 const char *position(Space space) {
@@ -81,13 +88,11 @@ void printPhase(AscendCPrinter &printer, func::FuncOp phase, const v1::LaunchCon
   for (BlockArgument argument : phase.getArguments()) {
     StringRef binding =
         phase.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kBinding).getValue();
-    std::string name = argumentName(binding, contract);
-    bool tensor = isa<MemRefType>(argument.getType());
-    formals +=
-        (formals.empty() ? "" : ", ") +
-        (tensor ? "GM_ADDR " + name + "_addr" : cppType(argument.getType()) + " " + name + "_arg");
-    // With an ending of ours no name can be a keyword or hide a function.
-    printer.name(argument, name + (tensor ? "_gm" : "_arg"));
+    ArgumentNames names = namesOf(argument, binding, contract);
+    formals += (formals.empty() ? "" : ", ") +
+               (isa<MemRefType>(argument.getType()) ? "GM_ADDR" : cppType(argument.getType())) +
+               " " + names.formal;
+    printer.name(argument, names.tensor);
   }
   printer.indent(-1);
   printer.line(llvm::formatv("\n// {0} blocks on {1} cores.",
@@ -107,7 +112,7 @@ void printPhase(AscendCPrinter &printer, func::FuncOp phase, const v1::LaunchCon
     std::string name = printer.use(argument);
     printer.line("GlobalTensor<" + type + "> " + name + ";");
     // Every block has an error record of its own, 64 bytes apart: a cache line each.
-    std::string address = argumentName(binding, contract) + "_addr";
+    std::string address = namesOf(argument, binding, contract).formal;
     if (binding == "error")
       address += " + GetBlockIdx() * 64";
     printer.line(name + ".SetGlobalBuffer(reinterpret_cast<__gm__ " + type + " *>(" + address +
