@@ -51,7 +51,7 @@ private:
 };
 
 // Functions that the unit has no instruction for, on f32 tiles. Null memory and no scalar: it is
-// not known. Errors are a few units in the last place (plan_vector_math_test.cc).
+// not known. Errors are a few units in the last place.
 mlir::FailureOr<TileValue> emitMathFunction(TileCode &code, mlir::Operation *op, const TileValue &x,
                                             const TileValue *into);
 

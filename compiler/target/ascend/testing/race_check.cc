@@ -306,7 +306,7 @@ void Walk::touch(Operation *op, Pipe pipe, int64_t item, Value memory, Value off
   std::vector<Touch> &others = touches[{static_cast<int>(spaceOf(memory)), root}];
   const Clock &clock = clocks[number(pipe)];
   for (const Touch &other : others) {
-    if ((!write && !other.write) || other.op == op && other.number == item ||
+    if ((!write && !other.write) || (other.op == op && other.number == item) ||
         clock[other.pipe] >= other.number)
       continue;
     if (pipe == Pipe::S && other.pipe == number(Pipe::S))
