@@ -52,6 +52,17 @@ std::string ToValidUtf8(std::string_view text) {
   return out;
 }
 
+std::vector<size_t> LineStarts(std::string_view content) {
+  std::vector<size_t> starts = {0};
+  for (size_t i = 0; i < content.size(); ++i) {
+    if (content[i] == '\r' && i + 1 < content.size() && content[i + 1] == '\n')
+      ++i;
+    if (content[i] == '\n' || content[i] == '\r')
+      starts.push_back(i + 1);
+  }
+  return starts;
+}
+
 auto PositionKey(const v1::Diagnostic &d) {
   const v1::SourceRange &r = d.range();
   return std::make_tuple(r.line() == 0, r.file(), r.line(), r.column());
@@ -80,14 +91,7 @@ DiagnosticBuilder &DiagnosticBuilder::FixIt(const SourceRange &range,
 }
 
 void DiagnosticList::AddSource(uint32_t file, std::string_view content, uint32_t first_line) {
-  Source source{content, first_line == 0 ? 1 : first_line, {0}};
-  for (size_t i = 0; i < content.size(); ++i) {
-    if (content[i] == '\r' && i + 1 < content.size() && content[i + 1] == '\n')
-      ++i;
-    if (content[i] == '\n' || content[i] == '\r')
-      source.line_starts.push_back(i + 1);
-  }
-  sources_[file] = std::move(source);
+  sources_[file] = Source{content, first_line == 0 ? 1 : first_line, {}};
 }
 
 std::string_view DiagnosticList::SourceLine(uint32_t file, uint32_t line) const {
@@ -95,6 +99,8 @@ std::string_view DiagnosticList::SourceLine(uint32_t file, uint32_t line) const 
   if (it == sources_.end())
     return {};
   const Source &source = it->second;
+  if (source.line_starts.empty())
+    source.line_starts = LineStarts(source.content);
   if (line < source.first_line || line - source.first_line >= source.line_starts.size())
     return {};
   size_t index = line - source.first_line;

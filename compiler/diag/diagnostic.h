@@ -106,7 +106,8 @@ private:
   struct Source {
     std::string_view content;
     uint32_t first_line = 1;
-    std::vector<size_t> line_starts; // byte offsets
+    // Byte offsets; found when the first line is asked for, since most texts have no fault.
+    mutable std::vector<size_t> line_starts;
   };
 
   void SetPosition(v1::Diagnostic *diagnostic, const SourceRange &range) const;

@@ -271,9 +271,9 @@ struct TypeAlias : NodeOf<Stmt, NodeKind::TypeAlias> {
 };
 
 struct AugAssign : NodeOf<Stmt, NodeKind::AugAssign> {
-  Expr *target = nullptr;
   Operator op = Operator::Add;
   SourceRange op_range; // of the `+=`
+  Expr *target = nullptr;
   Expr *value = nullptr;
 };
 
@@ -398,9 +398,9 @@ struct NamedExpr : NodeOf<Expr, NodeKind::NamedExpr> {
 };
 
 struct BinOp : NodeOf<Expr, NodeKind::BinOp> {
-  Expr *left = nullptr;
   Operator op = Operator::Add;
   SourceRange op_range;
+  Expr *left = nullptr;
   Expr *right = nullptr;
 };
 
@@ -494,6 +494,7 @@ struct Constant : NodeOf<Expr, NodeKind::Constant> {
   bool bool_value = false;
   // Int: the value when it fits in 64 bits without sign (literals are never negative).
   bool int_fits = false;
+  bool u_prefix = false; // of Str; `kind` in the ASDL
   uint64_t int_value = 0;
   // Int: all of the value, lower-case hexadecimal without prefix or leading zeros ("0" is zero).
   std::string_view int_hex;
@@ -502,43 +503,42 @@ struct Constant : NodeOf<Expr, NodeKind::Constant> {
   // Str and Bytes, escapes decoded. Str is UTF-8 in which lone surrogates (`'\ud800'`) are
   // encoded like other code points.
   std::string_view str_value;
-  bool u_prefix = false; // `kind` in the ASDL
 
   bool IsInt() const { return constant_kind == ConstantKind::Int; }
   bool IsStr() const { return constant_kind == ConstantKind::Str; }
 };
 
 struct Attribute : NodeOf<Expr, NodeKind::Attribute> {
+  ExprContext ctx = ExprContext::Load;
   Expr *value = nullptr;
   Identifier attr;
   SourceRange attr_range;
-  ExprContext ctx = ExprContext::Load;
 };
 
 struct Subscript : NodeOf<Expr, NodeKind::Subscript> {
+  ExprContext ctx = ExprContext::Load;
   Expr *value = nullptr;
   Expr *slice = nullptr; // several indices are a Tuple
-  ExprContext ctx = ExprContext::Load;
 };
 
 struct Starred : NodeOf<Expr, NodeKind::Starred> {
-  Expr *value = nullptr;
   ExprContext ctx = ExprContext::Load;
+  Expr *value = nullptr;
 };
 
 struct Name : NodeOf<Expr, NodeKind::Name> {
-  Identifier id;
   ExprContext ctx = ExprContext::Load;
+  Identifier id;
 };
 
 struct List : NodeOf<Expr, NodeKind::List> {
-  Exprs elts;
   ExprContext ctx = ExprContext::Load;
+  Exprs elts;
 };
 
 struct Tuple : NodeOf<Expr, NodeKind::Tuple> {
-  Exprs elts;
   ExprContext ctx = ExprContext::Load;
+  Exprs elts;
 };
 
 struct Slice : NodeOf<Expr, NodeKind::Slice> {

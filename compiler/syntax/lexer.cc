@@ -1,6 +1,7 @@
 #include "compiler/syntax/lexer.h"
 
 #include <algorithm>
+#include <array>
 
 #include "compiler/syntax/lexer_class.h"
 #include "compiler/syntax/unicode.h"
@@ -19,6 +20,80 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 bool IsAsciiNameStart(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+constexpr auto kNameCharacters = [] {
+  std::array<bool, 256> out{};
+  for (int c = 0; c < 128; ++c)
+    out[static_cast<size_t>(c)] =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  return out;
+}();
+
+bool IsAsciiNameCharacter(char c) { return kNameCharacters[static_cast<unsigned char>(c)]; }
+
+// The longest punctuation that begins with `a`, the characters after it being `b` and `c`; Error
+// when there is none.
+TokenKind PunctuationAt(char a, char b, char c) {
+  using enum TokenKind;
+  auto or_equal = [&](TokenKind plain, TokenKind equal) { return b == '=' ? equal : plain; };
+  auto or_double = [&](TokenKind plain, TokenKind equal, TokenKind twice, TokenKind twice_equal) {
+    if (b == a)
+      return c == '=' ? twice_equal : twice;
+    return or_equal(plain, equal);
+  };
+  switch (a) {
+  case '(':
+    return LParen;
+  case ')':
+    return RParen;
+  case '[':
+    return LBracket;
+  case ']':
+    return RBracket;
+  case '{':
+    return LBrace;
+  case '}':
+    return RBrace;
+  case ',':
+    return Comma;
+  case ';':
+    return Semicolon;
+  case '~':
+    return Tilde;
+  case ':':
+    return or_equal(Colon, ColonEqual);
+  case '.':
+    return b == '.' && c == '.' ? Ellipsis : Dot;
+  case '-':
+    return b == '>' ? Arrow : or_equal(Minus, MinusEqual);
+  case '!':
+    return or_equal(Exclamation, NotEqual);
+  case '=':
+    return or_equal(Equal, EqualEqual);
+  case '+':
+    return or_equal(Plus, PlusEqual);
+  case '%':
+    return or_equal(Percent, PercentEqual);
+  case '@':
+    return or_equal(At, AtEqual);
+  case '&':
+    return or_equal(Ampersand, AmpersandEqual);
+  case '|':
+    return or_equal(Pipe, PipeEqual);
+  case '^':
+    return or_equal(Caret, CaretEqual);
+  case '<':
+    return or_double(Less, LessEqual, LessLess, LessLessEqual);
+  case '>':
+    return or_double(Greater, GreaterEqual, GreaterGreater, GreaterGreaterEqual);
+  case '*':
+    return or_double(Star, StarEqual, StarStar, StarStarEqual);
+  case '/':
+    return or_double(Slash, SlashEqual, SlashSlash, SlashSlashEqual);
+  default:
+    return Error;
+  }
 }
 
 TokenKind Closer(TokenKind open) {
@@ -63,9 +138,18 @@ TokenStream Lex(std::string_view text, const ParseOptions &options, diag::Diagno
 }
 
 TokenStream Lexer::Run() {
+  // One a byte is the most there can be, but for a few at the end; what is not used costs nothing.
+  out_.tokens.reserve(text_.size() + 16);
   if (text_.starts_with("\xEF\xBB\xBF"))
     pos_ = 3;
   for (;;) {
+    if (ReadEnough()) {
+      // What is open was not left open by the author.
+      quiet_depth_ = brackets_.size();
+      pos_ = text_.size();
+      LexEndOfFile();
+      return std::move(out_);
+    }
     if (InFStringText()) {
       LexFStringMiddle();
       continue;
@@ -77,8 +161,7 @@ TokenStream Lexer::Run() {
     while (Ch() == ' ' || Ch() == '\t' || Ch() == '\f')
       Bump(1);
     if (Ch() == '#')
-      while (!AtEnd() && !AtNewline())
-        Bump();
+      SkipComment();
     if (AtEnd()) {
       if (!brackets_.empty() && RewindToStatement())
         continue;
@@ -87,6 +170,27 @@ TokenStream Lexer::Run() {
     }
     LexToken();
   }
+}
+
+// Whether a limit is reached, about which it complains.
+bool Lexer::ReadEnough() {
+  if (out_.tokens.size() > options_.max_tokens) {
+    out_.too_long = true;
+    diags_.Error("too-many-tokens", From(Here()),
+                 "the source has more than the " + std::to_string(options_.max_tokens) +
+                     " tokens that are accepted");
+    return true;
+  }
+  if (diags_.ErrorCount() >= error_limit_) {
+    diags_.Error("too-many-errors", From(Here()), "too many errors: what follows was not read");
+    return true;
+  }
+  return false;
+}
+
+void Lexer::SkipComment() {
+  for (; pos_ < text_.size() && text_[pos_] != '\n' && text_[pos_] != '\r'; ++pos_)
+    column_ += !IsUtf8Continuation(text_[pos_]);
 }
 
 void Lexer::Bump() {
@@ -151,8 +255,7 @@ void Lexer::LexLineStart() {
     Bump(1);
   }
   if (Ch() == '#')
-    while (!AtEnd() && !AtNewline())
-      Bump();
+    SkipComment();
   if (AtNewline()) {
     BumpNewline();
     return;
@@ -250,7 +353,8 @@ void Lexer::LexEndOfFile() {
     Emit(TokenKind::Newline, Here());
   for (size_t i = 1; i < indents_.size(); ++i)
     Emit(TokenKind::Dedent, Here());
-  Emit(TokenKind::EndMarker, Here());
+  for (size_t i = 0; i < 1 + kLookahead; ++i)
+    Emit(TokenKind::EndMarker, Here());
   std::sort(out_.unclosed.begin(), out_.unclosed.end());
   for (size_t i = 1; i < out_.unclosed.size(); ++i)
     out_.unclosed[i].second = std::max(out_.unclosed[i].second, out_.unclosed[i - 1].second);
@@ -286,33 +390,22 @@ void Lexer::LexOperator() {
       return;
     }
   }
-  // The longest spelling that fits.
-  TokenKind best = TokenKind::Error;
-  size_t best_length = 0;
-  for (int k = static_cast<int>(TokenKind::LParen); k <= static_cast<int>(TokenKind::CaretEqual);
-       ++k) {
-    std::string_view s = TokenSpelling(static_cast<TokenKind>(k));
-    if (s[0] == Ch() && s.size() > best_length && Looking(s)) {
-      best = static_cast<TokenKind>(k);
-      best_length = s.size();
-    }
-  }
-  if (best_length == 0)
+  TokenKind kind = PunctuationAt(Ch(), Ch(1), Ch(2));
+  if (kind == TokenKind::Error)
     return LexInvalidCharacter(start);
-  Bump(best_length);
-  switch (best) {
+  Bump(TokenSpelling(kind).size());
+  Emit(kind, start);
+  switch (kind) {
   case TokenKind::LParen:
   case TokenKind::LBracket:
   case TokenKind::LBrace:
-    Emit(best, start);
-    return LexOpen(best);
+    return LexOpen(kind);
   case TokenKind::RParen:
   case TokenKind::RBracket:
   case TokenKind::RBrace:
-    Emit(best, start);
-    return LexClose(best);
+    return LexClose(kind);
   default:
-    Emit(best, start);
+    return;
   }
 }
 
@@ -448,10 +541,11 @@ void Lexer::LexIdentifierOrString() {
   Position start = Here();
   bool ascii = true;
   for (; !AtEnd(); Bump()) {
-    char c = Ch();
-    if (IsAsciiNameStart(c) || (IsDigit(c) && pos_ != start.offset))
-      continue;
-    if (static_cast<unsigned char>(c) < 0x80)
+    size_t run = pos_;
+    while (run < text_.size() && IsAsciiNameCharacter(text_[run]))
+      ++run;
+    Bump(run - pos_);
+    if (AtEnd() || static_cast<unsigned char>(Ch()) < 0x80)
       break;
     uint32_t point = DecodeUtf8(text_, pos_);
     bool fits = pos_ == start.offset ? IsIdentifierStart(point) : IsIdentifierContinue(point);
@@ -463,12 +557,14 @@ void Lexer::LexIdentifierOrString() {
   if (name.empty())
     return LexInvalidCharacter(start);
   if ((Ch() == '"' || Ch() == '\'') && name.size() <= 2) {
-    std::string prefix(name);
-    for (char &c : prefix)
-      c = static_cast<char>(c | 0x20);
+    char lower[2] = {};
+    for (size_t i = 0; i < name.size(); ++i)
+      lower[i] = static_cast<char>(name[i] | 0x20);
+    std::string_view prefix(lower, name.size());
     constexpr std::string_view kPrefixes[] = {"r", "u", "b", "f", "br", "rb", "fr", "rf"};
-    if (std::find(std::begin(kPrefixes), std::end(kPrefixes), prefix) != std::end(kPrefixes))
-      return LexString(start, prefix);
+    for (std::string_view p : kPrefixes)
+      if (p == prefix)
+        return LexString(start, prefix);
   }
   if (!ascii && !IsNormalIdentifier(name)) {
     diags_.Error("identifier-not-normal", From(start),

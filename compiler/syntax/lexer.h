@@ -20,8 +20,10 @@
 namespace pyasc::syntax {
 
 struct TokenStream {
-  // Ends with an EndMarker.
+  // Ends with an EndMarker, and kLookahead more of them, so that looking ahead needs no checks.
   std::vector<Token> tokens;
+  // There were more than ParseOptions::max_tokens: those beyond are missing.
+  bool too_long = false;
   // Token ranges of brackets that nothing closes, by opener; each end is the greatest so far.
   std::vector<std::pair<uint32_t, uint32_t>> unclosed;
 

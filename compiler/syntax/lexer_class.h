@@ -14,6 +14,7 @@ class Lexer {
 public:
   Lexer(std::string_view text, const ParseOptions &options, diag::DiagnosticList &diags)
       : text_(text), options_(options), diags_(diags),
+        error_limit_(diags.ErrorCount() + options.max_errors),
         line_(options.first_line == 0 ? 1 : options.first_line) {}
 
   TokenStream Run();
@@ -48,10 +49,12 @@ private:
   // ---- lexer.cc
   void LexLineStart();
   void LexToken();
+  bool ReadEnough();
   void LexEndOfFile();
   void LexIndentation(uint32_t width, uint32_t alt_width);
   void LexBackslash();
   void LexOperator();
+  void SkipComment();
   void LexOpen(TokenKind kind);
   void LexClose(TokenKind kind);
   void LexIdentifierOrString();
@@ -71,6 +74,7 @@ private:
   void LexString(const Position &start, std::string_view prefix);
   void LexFStringStart(const Position &start, bool raw);
   void LexFStringMiddle();
+  void SkipStringText(char quote);
   bool QuoteClosesLater(char quote) const;
   void AbandonFString();
 
@@ -108,6 +112,7 @@ private:
   const ParseOptions &options_;
   diag::DiagnosticList &diags_;
   TokenStream out_;
+  const size_t error_limit_; // errors in `diags_` after which lexing ends
 
   size_t pos_ = 0;
   uint32_t line_ = 1;

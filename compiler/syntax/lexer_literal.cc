@@ -1,5 +1,6 @@
 // Numbers, strings and f-strings.
 #include <algorithm>
+#include <array>
 
 #include "compiler/syntax/lexer_class.h"
 #include "compiler/syntax/unicode.h"
@@ -16,12 +17,30 @@ bool IsNameChar(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
+// What may mean something inside a string, but for its quotes.
+constexpr auto kStringCharacters = [] {
+  std::array<bool, 256> out{};
+  for (unsigned char c : {'\\', '\n', '\r', '{', '}'})
+    out[c] = true;
+  return out;
+}();
+
 } // namespace
 
 // ---- Numbers
 
 void Lexer::LexNumber() {
   Position start = Here();
+  size_t digits_end = pos_;
+  while (digits_end < text_.size() && IsDecimal(text_[digits_end]))
+    ++digits_end;
+  size_t length = digits_end - pos_;
+  char after = Ch(length);
+  if (length > 0 && (length == 1 || Ch() != '0') && after != '.' && !IsNameChar(after)) {
+    Bump(length);
+    Emit(TokenKind::Number, start);
+    return;
+  }
   if (Ch() == '0' && (Ch(1) | 0x20) == 'x') {
     Bump(2);
     if (LexDigits(start, IsHex, "hexadecimal"))
@@ -101,9 +120,8 @@ bool Lexer::LexDigits(const Position &start, bool (*is_digit)(char), std::string
 // A number ends where no name continues it; `1if x else y` is allowed, as in CPython.
 void Lexer::EndNumber(const Position &start, std::string_view what) {
   constexpr std::string_view kMayFollow[] = {"and", "else", "for", "if", "in", "is", "not", "or"};
-  bool keyword = std::any_of(std::begin(kMayFollow), std::end(kMayFollow),
-                             [&](std::string_view k) { return Looking(k); });
-  if (IsNameChar(Ch()) && !keyword)
+  if (IsNameChar(Ch()) && std::none_of(std::begin(kMayFollow), std::end(kMayFollow),
+                                       [&](std::string_view k) { return Looking(k); }))
     return LexBadNumber(start,
                         "unexpected characters at the end of a " + std::string(what) + " literal");
   Emit(TokenKind::Number, start);
@@ -146,6 +164,7 @@ void Lexer::LexString(const Position &start, std::string_view prefix) {
   }
   Bump(triple ? 3 : 1);
   for (;;) {
+    SkipStringText(quote);
     if (AtEnd() || (!triple && AtNewline())) {
       SourceRange range = From(start);
       if (triple)
@@ -175,6 +194,16 @@ void Lexer::LexString(const Position &start, std::string_view prefix) {
     } else {
       Bump();
     }
+  }
+}
+
+// Over characters that mean nothing in a string, f-strings included.
+void Lexer::SkipStringText(char quote) {
+  for (; pos_ < text_.size(); ++pos_) {
+    char c = text_[pos_];
+    if (c == quote || kStringCharacters[static_cast<unsigned char>(c)])
+      return;
+    column_ += !IsUtf8Continuation(c);
   }
 }
 
@@ -217,6 +246,7 @@ void Lexer::LexFStringMiddle() {
       Emit(TokenKind::FStringMiddle, start).in_format_spec = in_spec;
   };
   for (;;) {
+    SkipStringText(f.quote);
     if (AtEnd() || (!f.triple && AtNewline())) {
       SourceRange range = RangeOf(out_.tokens[f.token]);
       if (!f.triple)

@@ -89,9 +89,31 @@ double ParseDouble(std::string_view digits) {
   return magnitude > 0 ? std::numeric_limits<double>::infinity() : 0.0;
 }
 
+// A few decimal digits and nothing else, as most numbers are.
+bool DecodeShortInteger(std::string_view text, Arena &arena, Constant &out) {
+  constexpr size_t kDigitsThatFit = 19;
+  if (text.size() > kDigitsThatFit)
+    return false;
+  uint64_t value = 0;
+  for (char c : text) {
+    if (c < '0' || c > '9')
+      return false;
+    value = value * 10 + static_cast<uint64_t>(c - '0');
+  }
+  char hex[16];
+  auto end = std::to_chars(std::begin(hex), std::end(hex), value, 16).ptr;
+  out.constant_kind = ConstantKind::Int;
+  out.int_fits = true;
+  out.int_value = value;
+  out.int_hex = arena.CopyText({hex, end});
+  return true;
+}
+
 } // namespace
 
 bool DecodeNumber(std::string_view text, size_t max_digits, Arena &arena, Constant &out) {
+  if (text.size() <= max_digits && DecodeShortInteger(text, arena, out))
+    return true;
   std::string digits(text);
   std::erase(digits, '_');
   char base = digits.size() > 1 && digits[0] == '0' ? static_cast<char>(digits[1] | 0x20) : '\0';
@@ -126,7 +148,7 @@ bool DecodeNumber(std::string_view text, size_t max_digits, Arena &arena, Consta
   if (out.int_fits)
     for (char c : hex)
       out.int_value = out.int_value << 4 | static_cast<uint64_t>(HexValue(c));
-  out.int_hex = arena.Copy(hex);
+  out.int_hex = arena.CopyText(hex);
   return true;
 }
 
@@ -134,8 +156,8 @@ namespace {
 
 class StringDecoder {
 public:
-  StringDecoder(std::string_view text, EscapeMode mode, bool doubled_braces,
-                const FaultSink &report, std::string &out)
+  StringDecoder(std::string_view text, EscapeMode mode, bool doubled_braces, FaultSink report,
+                std::string &out)
       : text_(text), mode_(mode), doubled_braces_(doubled_braces), report_(report), out_(out) {}
 
   void Run() {
@@ -271,15 +293,15 @@ private:
   std::string_view text_;
   EscapeMode mode_;
   bool doubled_braces_;
-  const FaultSink &report_;
+  FaultSink report_;
   std::string &out_;
   size_t pos_ = 0;
 };
 
 } // namespace
 
-void DecodeString(std::string_view text, EscapeMode mode, bool doubled_braces,
-                  const FaultSink &report, std::string &out) {
+void DecodeString(std::string_view text, EscapeMode mode, bool doubled_braces, FaultSink report,
+                  std::string &out) {
   StringDecoder(text, mode, doubled_braces, report, out).Run();
 }
 

@@ -3,12 +3,12 @@
 #define PYASC_COMPILER_SYNTAX_LITERAL_H
 
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <string_view>
 
 #include "compiler/syntax/arena.h"
 #include "compiler/syntax/ast.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace pyasc::syntax {
 
@@ -20,7 +20,7 @@ struct LiteralFault {
   size_t length = 0;
   std::string message;
 };
-using FaultSink = std::function<void(const LiteralFault &)>;
+using FaultSink = llvm::function_ref<void(const LiteralFault &)>;
 
 // Sets the value of `out` (Int, Float or Complex) from the text of a Number token that the lexer
 // accepted. False: an integer of more than `max_digits` digits.
@@ -34,8 +34,8 @@ enum class EscapeMode {
 
 // Appends the value of a string's text (without prefix and quotes) to `out`. Newlines become "\n".
 // `doubled_braces`: "{{" stands for "{", as in the literal parts of f-strings.
-void DecodeString(std::string_view text, EscapeMode mode, bool doubled_braces,
-                  const FaultSink &report, std::string &out);
+void DecodeString(std::string_view text, EscapeMode mode, bool doubled_braces, FaultSink report,
+                  std::string &out);
 
 } // namespace pyasc::syntax
 

@@ -24,6 +24,10 @@ struct ParseOptions {
   size_t max_line_bytes = 1 << 16;   // "line-too-long"
   int max_nesting = 200;             // "nesting-too-deep": brackets, operators, blocks, together
   size_t max_integer_digits = 4300;  // "integer-too-large"
+  size_t max_tokens = 1 << 19;       // "too-many-tokens"
+  // After so many errors in tokens, or in grammar, the rest of the text is not read:
+  // "too-many-errors", itself an error.
+  size_t max_errors = 100;
 };
 
 struct ParseResult {

@@ -12,10 +12,10 @@ Constant *Parser::NewConstant(ConstantKind kind, const SourceRange &range) {
 }
 
 Expr *Parser::ParseAtom() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   auto constant = [&](ConstantKind kind, bool value = false) {
     Advance();
-    Constant *node = NewConstant(kind, start);
+    Constant *node = NewConstant(kind, RangeOf(start));
     node->bool_value = value;
     return node;
   };
@@ -95,17 +95,17 @@ Expr *Parser::FailNoExpression() {
          "expected an expression, met the keyword '" + std::string(TextOf(next)) + "'");
   } else {
     bool line_ends = At(TokenKind::Newline) || At(TokenKind::EndMarker);
-    Fail("expected-expression", line_ends && last_.IsKnown() ? AfterLast() : here,
+    Fail("expected-expression", line_ends && last_ != kStop ? AfterLast() : here,
          "expected an expression, met " + DescribeNext());
   }
   return missing;
 }
 
 Expr *Parser::ParseNumber() {
-  SourceRange start = Here();
-  Constant *node = NewConstant(ConstantKind::Int, start);
+  const Token &start = Peek();
+  Constant *node = NewConstant(ConstantKind::Int, RangeOf(start));
   if (!DecodeNumber(TextOf(Peek()), options_.max_integer_digits, arena_, *node))
-    Complain("integer-too-large", start,
+    Complain("integer-too-large", RangeOf(start),
              "this integer has more than the " + std::to_string(options_.max_integer_digits) +
                  " digits that are accepted");
   Advance();
@@ -116,7 +116,7 @@ Expr *Parser::ParseNumber() {
 
 Expr *Parser::ParseParenthesized() {
   Nest nest(*this);
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   if (Eat(TokenKind::RParen))
     return Finish(New<Tuple>(), start);
@@ -146,7 +146,7 @@ Expr *Parser::ParseParenthesized() {
     first->parenthesized = true;
     return first;
   }
-  std::vector<Expr *> elements = {first};
+  Items<Expr *> elements = {first};
   while (Eat(TokenKind::Comma) && !At(TokenKind::RParen))
     elements.push_back(ParseStarNamedExpression());
   Expect(TokenKind::RParen, "or ',' after an element");
@@ -158,9 +158,9 @@ Expr *Parser::ParseParenthesized() {
 
 Expr *Parser::ParseListDisplay() {
   Nest nest(*this);
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
-  std::vector<Expr *> elements;
+  Items<Expr *> elements;
   if (!At(TokenKind::RBracket)) {
     elements.push_back(ParseStarNamedExpression());
     if (At(TokenKind::KwFor) || At(TokenKind::KwAsync)) {
@@ -182,7 +182,7 @@ Expr *Parser::ParseListDisplay() {
 
 Expr *Parser::ParseBraces() {
   Nest nest(*this);
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   if (Eat(TokenKind::RBrace))
     return Finish(New<Dict>(), start);
@@ -204,7 +204,7 @@ Expr *Parser::ParseBraces() {
       return Finish(node, start, first, value, node->generators);
     }
     auto *rest = llvm::cast<Dict>(ParseDictRest(start, /*first_is_unpacking=*/false));
-    std::vector<Expr *> keys = {first}, values = {value};
+    Items<Expr *> keys = {first}, values = {value};
     keys.insert(keys.end(), rest->keys.begin(), rest->keys.end());
     values.insert(values.end(), rest->values.begin(), rest->values.end());
     rest->keys = arena_.Copy(keys);
@@ -219,7 +219,7 @@ Expr *Parser::ParseBraces() {
     Expect(TokenKind::RBrace, "after a set comprehension");
     return Finish(node, start, first, node->generators);
   }
-  std::vector<Expr *> elements = {first};
+  Items<Expr *> elements = {first};
   while (Eat(TokenKind::Comma) && !At(TokenKind::RBrace))
     elements.push_back(ParseStarNamedExpression());
   Expect(TokenKind::RBrace, "or ',' after an element");
@@ -229,8 +229,8 @@ Expr *Parser::ParseBraces() {
 }
 
 // The entries of a dict after its first, or all of them when the first is `**x`.
-Expr *Parser::ParseDictRest(const SourceRange &start, bool first_is_unpacking) {
-  std::vector<Expr *> keys, values;
+Expr *Parser::ParseDictRest(const Token &start, bool first_is_unpacking) {
+  Items<Expr *> keys, values;
   bool more = first_is_unpacking || (Eat(TokenKind::Comma) && !At(TokenKind::RBrace));
   while (more && !panic_) {
     if (Eat(TokenKind::StarStar)) {
@@ -253,16 +253,16 @@ Expr *Parser::ParseDictRest(const SourceRange &start, bool first_is_unpacking) {
 }
 
 NodeList<Comprehension> Parser::ParseComprehensionClauses() {
-  std::vector<Comprehension *> clauses;
+  Items<Comprehension *> clauses;
   while (At(TokenKind::KwFor) || (At(TokenKind::KwAsync) && At(TokenKind::KwFor, 1))) {
-    SourceRange start = Here();
+    const Token &start = Peek();
     auto *node = New<Comprehension>();
     node->is_async = Eat(TokenKind::KwAsync);
     Advance();
     node->target = ParseForTargets();
     Expect(TokenKind::KwIn, "after the target of 'for'");
     node->iter = ParseDisjunction();
-    std::vector<Expr *> ifs;
+    Items<Expr *> ifs;
     while (Eat(TokenKind::KwIf))
       ifs.push_back(ParseDisjunction());
     node->ifs = arena_.Copy(ifs);
@@ -275,14 +275,14 @@ NodeList<Comprehension> Parser::ParseComprehensionClauses() {
 
 // ---- Calls
 
-Expr *Parser::ParseCall(Expr *func, const SourceRange &start) {
+Expr *Parser::ParseCall(Expr *func, const Token &start) {
   Nest nest(*this);
   SourceRange open = Here();
   Advance();
   auto *node = New<Call>();
   node->func = func;
-  std::vector<Expr *> args;
-  std::vector<Keyword *> keywords;
+  Items<Expr *> args;
+  Items<Keyword *> keywords;
   ParseArguments(open, args, keywords);
   Expect(TokenKind::RParen, "or ',' after an argument");
   node->args = arena_.Copy(args);
@@ -290,17 +290,17 @@ Expr *Parser::ParseCall(Expr *func, const SourceRange &start) {
   // The parentheses of a call belong to a generator that is its only argument.
   if (args.size() == 1 && llvm::isa<GeneratorExp>(args[0]) && keywords.empty() &&
       args[0]->range.line == 0)
-    args[0]->range = SourceRange::Join(open, last_);
+    args[0]->range = SourceRange::Join(open, RangeOf(*last_));
   return Finish(node, start, func, node->args, node->keywords);
 }
 
 // Up to, and without, the closing parenthesis. A generator without parentheses of its own gets
 // the range {line 0}, which the caller replaces.
-void Parser::ParseArguments(const SourceRange &open, std::vector<Expr *> &args,
-                            std::vector<Keyword *> &keywords) {
+void Parser::ParseArguments(const SourceRange &open, Items<Expr *> &args,
+                            Items<Keyword *> &keywords) {
   SourceRange first_keyword, first_unpacking;
   while (!panic_ && !At(TokenKind::RParen)) {
-    SourceRange start = Here();
+    const Token &start = Peek();
     if (Eat(TokenKind::StarStar)) {
       auto *node = New<Keyword>();
       node->value = ParseExpression();
@@ -357,15 +357,15 @@ void Parser::ParseArguments(const SourceRange &open, std::vector<Expr *> &args,
 
 // ---- Subscripts
 
-Expr *Parser::ParseSubscript(Expr *value, const SourceRange &start) {
+Expr *Parser::ParseSubscript(Expr *value, const Token &start) {
   Nest nest(*this);
   Advance();
   auto *node = New<Subscript>();
   node->value = value;
-  SourceRange slices_start = Here();
+  const Token &slices_start = Peek();
   Expr *first = ParseSlice();
   if (At(TokenKind::Comma) || llvm::isa<Starred>(first)) {
-    std::vector<Expr *> slices = {first};
+    Items<Expr *> slices = {first};
     while (Eat(TokenKind::Comma) && !At(TokenKind::RBracket))
       slices.push_back(ParseSlice());
     auto *tuple = New<Tuple>();
@@ -378,7 +378,7 @@ Expr *Parser::ParseSubscript(Expr *value, const SourceRange &start) {
 }
 
 Expr *Parser::ParseSlice() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   if (At(TokenKind::Star))
     return ParseStarred();
   Expr *lower = At(TokenKind::Colon) ? nullptr : ParseNamedExpression();

@@ -1,4 +1,6 @@
 // Statements with blocks.
+#include <array>
+
 #include "compiler/syntax/parser.h"
 
 namespace pyasc::syntax {
@@ -39,7 +41,7 @@ bool Parser::AtMatchStatement() const {
 }
 
 Stmt *Parser::ParseCompoundStatement() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   switch (Kind()) {
   case TokenKind::KwIf:
     return ParseIf();
@@ -91,7 +93,7 @@ void Parser::ExpectColon(std::string_view what) {
 }
 
 Stmts Parser::ParseBlock(std::string_view what, const SourceRange &header) {
-  std::vector<Stmt *> body;
+  Items<Stmt *> body;
   if (panic_)
     return {};
   if (!Eat(TokenKind::Newline)) {
@@ -140,45 +142,50 @@ Expr *Parser::ParseCondition() { return ParseNamedExpression(); }
 
 Stmt *Parser::ParseIf() {
   // A chain of elif is a tree that leans to the right; it is read in a loop.
-  std::vector<If *> chain;
+  struct Link {
+    If *node;
+    const Token *start;
+  };
+  Items<Link> chain;
   Stmts orelse;
   do {
-    SourceRange header = Here();
+    const Token &start = Peek();
+    SourceRange header = RangeOf(start);
     std::string keyword = At(TokenKind::KwIf) ? "'if'" : "'elif'";
     Advance();
     auto *node = New<If>();
-    node->range = header;
     node->test = ParseCondition();
     ExpectColon("the condition of " + keyword);
     node->body = ParseBlock(keyword, header);
-    chain.push_back(node);
+    chain.push_back({node, &start});
   } while (!panic_ && At(TokenKind::KwElif));
   orelse = ParseElse("'else'");
   for (size_t i = chain.size(); i-- > 0;) {
-    chain[i]->orelse = orelse;
-    Finish(chain[i], chain[i]->range, chain[i]->test, chain[i]->body, orelse);
-    if (chain[i]->depth == 1) { // too deep, and said so: once is enough
-      chain[0]->orelse = {};
+    If *node = chain[i].node;
+    node->orelse = orelse;
+    Finish(node, *chain[i].start, node->test, node->body, orelse);
+    if (node->depth == 1) { // too deep, and said so: once is enough
+      chain[0].node->orelse = {};
       break;
     }
     if (i > 0)
-      orelse = arena_.Copy(std::vector<Stmt *>{chain[i]});
+      orelse = arena_.Copy(std::array<Stmt *, 1>{node});
   }
-  return chain[0];
+  return chain[0].node;
 }
 
 Stmt *Parser::ParseWhile() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *node = New<While>();
   node->test = ParseCondition();
   ExpectColon("the condition of 'while'");
-  node->body = ParseBlock("'while'", start);
+  node->body = ParseBlock("'while'", RangeOf(start));
   node->orelse = ParseElse("'else'");
   return Finish(node, start, node->test, node->body, node->orelse);
 }
 
-Stmt *Parser::ParseFor(const SourceRange &start, bool async) {
+Stmt *Parser::ParseFor(const Token &start, bool async) {
   ForLike *node = async ? static_cast<ForLike *>(New<AsyncFor>()) : New<For>();
   Expect(TokenKind::KwFor, "");
   node->target = ParseForTargets();
@@ -186,17 +193,17 @@ Stmt *Parser::ParseFor(const SourceRange &start, bool async) {
   node->iter = ParseStarExpressions();
   RefuseLoneStarred(node->iter);
   ExpectColon("the range of 'for'");
-  node->body = ParseBlock("'for'", start);
+  node->body = ParseBlock("'for'", RangeOf(start));
   node->orelse = ParseElse("'else'");
   return Finish(node, start, node->target, node->iter, node->body, node->orelse);
 }
 
 // ---- with
 
-Stmt *Parser::ParseWith(const SourceRange &start, bool async) {
+Stmt *Parser::ParseWith(const Token &start, bool async) {
   WithLike *node = async ? static_cast<WithLike *>(New<AsyncWith>()) : New<With>();
   Expect(TokenKind::KwWith, "");
-  std::vector<WithItem *> items;
+  Items<WithItem *> items;
   if (!ParseParenthesizedWithItems(items)) {
     do
       items.push_back(ParseWithItem());
@@ -204,12 +211,12 @@ Stmt *Parser::ParseWith(const SourceRange &start, bool async) {
   }
   ExpectColon("the items of 'with'");
   node->items = arena_.Copy(items);
-  node->body = ParseBlock("'with'", start);
+  node->body = ParseBlock("'with'", RangeOf(start));
   return Finish(node, start, node->items, node->body);
 }
 
 // `with (a as b, c):` rather than `with (a, b) as c:` or `with (yield):`.
-bool Parser::ParseParenthesizedWithItems(std::vector<WithItem *> &items) {
+bool Parser::ParseParenthesizedWithItems(Items<WithItem *> &items) {
   if (!At(TokenKind::LParen))
     return false;
   uint32_t close = Peek().match;
@@ -224,7 +231,7 @@ bool Parser::ParseParenthesizedWithItems(std::vector<WithItem *> &items) {
       certain = stream_.tokens[i].kind == TokenKind::KwAs;
   }
   size_t index = index_;
-  SourceRange last = last_;
+  const Token *last = last_;
   trying_ += !certain;
   Advance();
   do
@@ -239,14 +246,13 @@ bool Parser::ParseParenthesizedWithItems(std::vector<WithItem *> &items) {
   if (fits)
     return true;
   items.clear();
-  index_ = index;
+  Calm(index);
   last_ = last;
-  panic_ = too_deep_ = false;
   return false;
 }
 
 WithItem *Parser::ParseWithItem() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   auto *item = New<WithItem>();
   item->context_expr = ParseExpression();
   if (Eat(TokenKind::KwAs)) {
@@ -259,11 +265,11 @@ WithItem *Parser::ParseWithItem() {
 // ---- try
 
 Stmt *Parser::ParseTry() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   ExpectColon("'try'");
-  Stmts body = ParseBlock("'try'", start);
-  std::vector<ExceptHandler *> handlers;
+  Stmts body = ParseBlock("'try'", RangeOf(start));
+  Items<ExceptHandler *> handlers;
   bool is_star = false;
   while (!panic_ && At(TokenKind::KwExcept)) {
     bool this_is_star = false;
@@ -281,7 +287,7 @@ Stmt *Parser::ParseTry() {
     ExpectColon("'finally'");
     finalbody = ParseBlock("'finally'", header);
   } else if (handlers.empty() && !panic_) {
-    Complain("expected-token", start, "this 'try' has neither 'except' nor 'finally'");
+    Complain("expected-token", RangeOf(start), "this 'try' has neither 'except' nor 'finally'");
   }
   TryLike *node = is_star ? static_cast<TryLike *>(New<TryStar>()) : New<Try>();
   node->body = body;
@@ -292,7 +298,7 @@ Stmt *Parser::ParseTry() {
 }
 
 ExceptHandler *Parser::ParseExceptHandler(bool &is_star) {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *handler = New<ExceptHandler>();
   is_star = Eat(TokenKind::Star);
@@ -306,21 +312,21 @@ ExceptHandler *Parser::ParseExceptHandler(bool &is_star) {
     FailExpected("a type after 'except*'");
   }
   ExpectColon("'except'");
-  handler->body = ParseBlock("'except'", start);
+  handler->body = ParseBlock("'except'", RangeOf(start));
   return Finish(handler, start, handler->type, handler->body);
 }
 
 // ---- def, class
 
 Stmt *Parser::ParseDecorated() {
-  std::vector<Expr *> decorators;
+  Items<Expr *> decorators;
   while (Eat(TokenKind::At)) {
     decorators.push_back(ParseNamedExpression());
     if (!Eat(TokenKind::Newline))
       FailExpected("the end of the line after a decorator");
   }
   Exprs list = arena_.Copy(decorators);
-  SourceRange start = Here();
+  const Token &start = Peek();
   if (At(TokenKind::KwDef))
     return ParseFunction(start, /*async=*/false, list);
   if (At(TokenKind::KwClass))
@@ -332,7 +338,7 @@ Stmt *Parser::ParseDecorated() {
 }
 
 Stmt *Parser::ParseAsync(Exprs decorators) {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   if (At(TokenKind::KwDef))
     return ParseFunction(start, /*async=*/true, decorators);
@@ -344,7 +350,7 @@ Stmt *Parser::ParseAsync(Exprs decorators) {
   return New<Pass>();
 }
 
-Stmt *Parser::ParseFunction(const SourceRange &start, bool async, Exprs decorators) {
+Stmt *Parser::ParseFunction(const Token &start, bool async, Exprs decorators) {
   FunctionLike *node =
       async ? static_cast<FunctionLike *>(New<AsyncFunctionDef>()) : New<FunctionDef>();
   Expect(TokenKind::KwDef, "");
@@ -356,19 +362,19 @@ Stmt *Parser::ParseFunction(const SourceRange &start, bool async, Exprs decorato
   if (Eat(TokenKind::Arrow))
     node->returns = ParseExpression();
   ExpectColon("the head of the function");
-  node->body = ParseBlock("'def'", start);
+  node->body = ParseBlock("'def'", RangeOf(start));
   node->decorator_list = decorators;
   return Finish(node, start, node->args, node->returns, node->body, decorators, node->type_params);
 }
 
 Stmt *Parser::ParseClass(Exprs decorators) {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *node = New<ClassDef>();
   node->name = ExpectName("the name of the class", &node->name_range);
   node->type_params = ParseTypeParams();
-  std::vector<Expr *> bases;
-  std::vector<Keyword *> keywords;
+  Items<Expr *> bases;
+  Items<Keyword *> keywords;
   if (At(TokenKind::LParen)) {
     SourceRange open = Here();
     Advance();
@@ -378,7 +384,7 @@ Stmt *Parser::ParseClass(Exprs decorators) {
   node->bases = arena_.Copy(bases);
   node->keywords = arena_.Copy(keywords);
   ExpectColon("the head of the class");
-  node->body = ParseBlock("'class'", start);
+  node->body = ParseBlock("'class'", RangeOf(start));
   node->decorator_list = decorators;
   return Finish(node, start, node->bases, node->keywords, node->body, decorators,
                 node->type_params);
@@ -387,11 +393,11 @@ Stmt *Parser::ParseClass(Exprs decorators) {
 // ---- match
 
 Stmt *Parser::ParseMatch() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *node = New<Match>();
-  SourceRange subject_start = Here();
-  std::vector<Expr *> elements = {ParseStarNamedExpression()};
+  const Token &subject_start = Peek();
+  Items<Expr *> elements = {ParseStarNamedExpression()};
   bool tuple_subject = At(TokenKind::Comma);
   while (Eat(TokenKind::Comma) && !At(TokenKind::Colon))
     elements.push_back(ParseStarNamedExpression());
@@ -411,9 +417,9 @@ Stmt *Parser::ParseMatch() {
   }
   Nest nest(*this);
   Eat(TokenKind::Indent);
-  std::vector<MatchCase *> cases;
+  Items<MatchCase *> cases;
   while (!panic_ && !At(TokenKind::Dedent) && !At(TokenKind::EndMarker)) {
-    SourceRange header = Here();
+    const Token &case_start = Peek();
     if (!AtName("case")) {
       FailExpected("'case'");
       Recover();
@@ -425,13 +431,13 @@ Stmt *Parser::ParseMatch() {
     if (Eat(TokenKind::KwIf))
       match_case->guard = ParseNamedExpression();
     ExpectColon("the pattern of 'case'");
-    match_case->body = ParseBlock("'case'", header);
+    match_case->body = ParseBlock("'case'", RangeOf(case_start));
     if (panic_) {
       Recover();
       continue;
     }
     cases.push_back(
-        Finish(match_case, header, match_case->pattern, match_case->guard, match_case->body));
+        Finish(match_case, case_start, match_case->pattern, match_case->guard, match_case->body));
   }
   Eat(TokenKind::Dedent);
   node->cases = arena_.Copy(cases);

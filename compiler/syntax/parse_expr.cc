@@ -62,6 +62,46 @@ bool Parser::AtExpressionEnd() const {
   }
 }
 
+// Whether the next token is an operand of one token that no call, index, attribute or power
+// follows: most operands are, and need no descent through all the levels of precedence.
+bool Parser::AtLoneOperand() const {
+  switch (Kind()) {
+  case TokenKind::Name:
+  case TokenKind::Number:
+  case TokenKind::KwNone:
+  case TokenKind::KwTrue:
+  case TokenKind::KwFalse:
+    break;
+  default:
+    return false;
+  }
+  switch (Kind(1)) {
+  case TokenKind::LParen:
+  case TokenKind::LBracket:
+  case TokenKind::Dot:
+  case TokenKind::StarStar:
+    return false;
+  default:
+    return true;
+  }
+}
+
+// Whether it is an expression, too: nothing that follows could continue one.
+bool Parser::AtLoneAtom() const {
+  switch (Kind(1)) {
+  case TokenKind::Newline:
+  case TokenKind::Comma:
+  case TokenKind::Colon:
+  case TokenKind::Equal:
+  case TokenKind::RParen:
+  case TokenKind::RBracket:
+  case TokenKind::RBrace:
+    return AtLoneOperand();
+  default:
+    return false;
+  }
+}
+
 // ---- Lists of expressions
 
 Expr *Parser::ParseYieldOrStarExpressions() {
@@ -69,11 +109,11 @@ Expr *Parser::ParseYieldOrStarExpressions() {
 }
 
 Expr *Parser::ParseStarExpressions() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Expr *first = ParseStarExpression();
   if (!At(TokenKind::Comma))
     return first;
-  std::vector<Expr *> elements = {first};
+  Items<Expr *> elements = {first};
   while (Eat(TokenKind::Comma) && !AtExpressionEnd())
     elements.push_back(ParseStarExpression());
   auto *tuple = New<Tuple>();
@@ -90,7 +130,7 @@ Expr *Parser::ParseStarNamedExpression() {
 }
 
 Expr *Parser::ParseStarred() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Expect(TokenKind::Star, "");
   auto *node = New<Starred>();
   node->value = ParseBitwiseOr();
@@ -106,7 +146,7 @@ void Parser::RefuseLoneStarred(Expr *e) {
 }
 
 Expr *Parser::ParseYield() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Expect(TokenKind::KwYield, "");
   if (Eat(TokenKind::KwFrom)) {
     auto *node = New<YieldFrom>();
@@ -131,7 +171,7 @@ Expr *Parser::ParseNamedExpression() {
            "':=' assigns to a name only, not to " + std::string(DescribeExpr(e)));
     return e;
   }
-  SourceRange start = Here();
+  const Token &start = Peek();
   auto *target = New<syntax::Name>();
   target->id = TextOf(Peek());
   target->ctx = ExprContext::Store;
@@ -144,9 +184,11 @@ Expr *Parser::ParseNamedExpression() {
 }
 
 Expr *Parser::ParseExpression() {
+  if (AtLoneAtom())
+    return ParseAtom();
   if (At(TokenKind::KwLambda))
     return ParseLambda();
-  SourceRange start = Here();
+  const Token &start = Peek();
   Expr *body = ParseDisjunction();
   if (!At(TokenKind::KwIf))
     return body;
@@ -162,7 +204,7 @@ Expr *Parser::ParseExpression() {
 
 Expr *Parser::ParseLambda() {
   Nest nest(*this);
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *node = New<Lambda>();
   node->args = ParseParameters(TokenKind::Colon, /*annotations=*/false);
@@ -174,11 +216,11 @@ Expr *Parser::ParseLambda() {
 // ---- Logic
 
 Expr *Parser::ParseDisjunction() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Expr *first = ParseConjunction();
   if (!At(TokenKind::KwOr))
     return first;
-  std::vector<Expr *> values = {first};
+  Items<Expr *> values = {first};
   while (Eat(TokenKind::KwOr))
     values.push_back(ParseConjunction());
   auto *node = New<BoolOp>();
@@ -188,11 +230,11 @@ Expr *Parser::ParseDisjunction() {
 }
 
 Expr *Parser::ParseConjunction() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Expr *first = ParseInversion();
   if (!At(TokenKind::KwAnd))
     return first;
-  std::vector<Expr *> values = {first};
+  Items<Expr *> values = {first};
   while (Eat(TokenKind::KwAnd))
     values.push_back(ParseInversion());
   auto *node = New<BoolOp>();
@@ -205,7 +247,7 @@ Expr *Parser::ParseInversion() {
   if (!At(TokenKind::KwNot))
     return ParseComparison();
   Nest nest(*this);
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *node = New<UnaryOp>();
   node->op = UnaryOperator::Not;
@@ -214,15 +256,15 @@ Expr *Parser::ParseInversion() {
 }
 
 Expr *Parser::ParseComparison() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Expr *left = ParseBitwiseOr();
   CmpOperator op;
   SourceRange op_range;
   if (!EatComparison(op, op_range))
     return left;
-  std::vector<CmpOperator> ops;
-  std::vector<SourceRange> op_ranges;
-  std::vector<Expr *> comparators;
+  Items<CmpOperator> ops;
+  Items<SourceRange> op_ranges;
+  Items<Expr *> comparators;
   do {
     ops.push_back(op);
     op_ranges.push_back(op_range);
@@ -284,8 +326,8 @@ bool Parser::EatComparison(CmpOperator &op, SourceRange &range) {
 // ---- Arithmetic
 
 Expr *Parser::ParseBinary(int min_precedence) {
-  SourceRange start = Here();
-  Expr *left = ParseFactor();
+  const Token &start = Peek();
+  Expr *left = AtLoneOperand() ? ParseAtom() : ParseFactor();
   for (;;) {
     BinaryOperator op = BinaryOperatorOf(Kind());
     if (op.precedence < min_precedence)
@@ -316,7 +358,7 @@ Expr *Parser::ParseFactor() {
     return ParsePower();
   }
   Nest nest(*this);
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *node = New<UnaryOp>();
   node->op = op;
@@ -325,7 +367,7 @@ Expr *Parser::ParseFactor() {
 }
 
 Expr *Parser::ParsePower() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Expr *base = nullptr;
   if (At(TokenKind::KwAwait)) {
     Advance();
@@ -348,7 +390,7 @@ Expr *Parser::ParsePower() {
 }
 
 Expr *Parser::ParsePrimary() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Expr *e = ParseAtom();
   for (;;) {
     if (At(TokenKind::LParen)) {

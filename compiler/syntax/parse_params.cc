@@ -5,10 +5,10 @@ namespace pyasc::syntax {
 
 // Up to, and without, the token `end`.
 Arguments *Parser::ParseParameters(TokenKind end, bool annotations) {
-  SourceRange start = Here();
+  const Token &start = Peek();
   auto *node = New<Arguments>();
-  std::vector<Arg *> positional_only, args, keyword_only;
-  std::vector<Expr *> defaults, keyword_defaults;
+  Items<Arg *> positional_only, args, keyword_only;
+  Items<Expr *> defaults, keyword_defaults;
   bool seen_star = false, seen_slash = false;
   SourceRange bare_star;
 
@@ -73,14 +73,14 @@ Arguments *Parser::ParseParameters(TokenKind end, bool annotations) {
   node->defaults = arena_.Copy(defaults);
   Finish(node, start, node->posonlyargs, node->args, node->vararg, node->kwonlyargs,
          node->kw_defaults, node->kwarg, node->defaults);
-  if (panic_ || (last_.end_line == start.line && last_.end_column <= start.column) ||
-      last_.end_line < start.line)
+  if (panic_ || (last_->end_line == start.line && last_->end_column <= start.column) ||
+      last_->end_line < start.line)
     node->range = SourceRange{};
   return node;
 }
 
 Arg *Parser::ParseParameter(bool annotations, bool star) {
-  SourceRange start = Here();
+  const Token &start = Peek();
   auto *node = New<Arg>();
   node->arg = ExpectName("the name of a parameter", &node->name_range);
   if (annotations && Eat(TokenKind::Colon))
@@ -91,7 +91,7 @@ Arg *Parser::ParseParameter(bool annotations, bool star) {
 NodeList<TypeParam> Parser::ParseTypeParams() {
   if (!Eat(TokenKind::LBracket))
     return {};
-  std::vector<TypeParam *> params;
+  Items<TypeParam *> params;
   do
     params.push_back(ParseTypeParam());
   while (Eat(TokenKind::Comma) && !At(TokenKind::RBracket));
@@ -100,7 +100,7 @@ NodeList<TypeParam> Parser::ParseTypeParams() {
 }
 
 TypeParam *Parser::ParseTypeParam() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   if (Eat(TokenKind::Star)) {
     auto *node = New<TypeVarTuple>();
     node->name = ExpectName("the name of a type parameter");

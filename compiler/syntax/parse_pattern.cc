@@ -6,11 +6,11 @@ namespace pyasc::syntax {
 
 // After `case`: several patterns with commas are a sequence.
 Pattern *Parser::ParsePatterns() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Pattern *first = ParseMaybeStarPattern();
   if (!At(TokenKind::Comma) && !llvm::isa<MatchStar>(first))
     return first;
-  std::vector<Pattern *> patterns = {first};
+  Items<Pattern *> patterns = {first};
   if (!At(TokenKind::Comma))
     FailExpected("',' after a '*' pattern");
   while (Eat(TokenKind::Comma) && !At(TokenKind::Colon) && !At(TokenKind::KwIf))
@@ -23,7 +23,7 @@ Pattern *Parser::ParsePatterns() {
 Pattern *Parser::ParseMaybeStarPattern() {
   if (!At(TokenKind::Star))
     return ParsePattern();
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *node = New<MatchStar>();
   Identifier name = ExpectName("a name after '*'");
@@ -34,7 +34,7 @@ Pattern *Parser::ParseMaybeStarPattern() {
 
 Pattern *Parser::ParsePattern() {
   Nest nest(*this);
-  SourceRange start = Here();
+  const Token &start = Peek();
   Pattern *pattern = ParseOrPattern();
   if (!Eat(TokenKind::KwAs))
     return pattern;
@@ -48,11 +48,11 @@ Pattern *Parser::ParsePattern() {
 }
 
 Pattern *Parser::ParseOrPattern() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Pattern *first = ParseClosedPattern();
   if (!At(TokenKind::Pipe))
     return first;
-  std::vector<Pattern *> patterns = {first};
+  Items<Pattern *> patterns = {first};
   while (Eat(TokenKind::Pipe))
     patterns.push_back(ParseClosedPattern());
   auto *node = New<MatchOr>();
@@ -77,7 +77,7 @@ Pattern *Parser::ParseClosedPattern() {
 
 // A capture, the wildcard, a dotted value or a class.
 Pattern *Parser::ParseNamePattern() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   auto *name = New<syntax::Name>();
   name->id = ExpectName("a name");
   Expr *value = Finish(name, start);
@@ -101,7 +101,7 @@ Pattern *Parser::ParseNamePattern() {
 }
 
 Pattern *Parser::ParseLiteralPattern() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   if (At(TokenKind::KwNone) || At(TokenKind::KwTrue) || At(TokenKind::KwFalse)) {
     auto *node = New<MatchSingleton>();
     node->value = llvm::cast<Constant>(ParseAtom());
@@ -114,13 +114,13 @@ Pattern *Parser::ParseLiteralPattern() {
 
 // A number, a complex number `1 + 2j`, or strings.
 Expr *Parser::ParseLiteralExpr() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   if (At(TokenKind::KwNone) || At(TokenKind::KwTrue) || At(TokenKind::KwFalse))
     return ParseAtom();
   if (At(TokenKind::String))
     return ParseStrings();
   if (At(TokenKind::FStringStart)) {
-    Fail("invalid-pattern", start, "a pattern cannot be an f-string");
+    Fail("invalid-pattern", RangeOf(start), "a pattern cannot be an f-string");
     return Missing();
   }
   if (!At(TokenKind::Number) && !At(TokenKind::Minus)) {
@@ -145,7 +145,7 @@ Expr *Parser::ParseLiteralExpr() {
 }
 
 Expr *Parser::ParseSignedNumber() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   if (!Eat(TokenKind::Minus))
     return ParseNumber();
   auto *node = New<UnaryOp>();
@@ -158,9 +158,9 @@ Expr *Parser::ParseSignedNumber() {
 
 // `(p)` is a group, `(p,)` and `[p]` are sequences.
 Pattern *Parser::ParseSequencePattern(TokenKind close) {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
-  std::vector<Pattern *> patterns;
+  Items<Pattern *> patterns;
   bool comma = false;
   while (!panic_ && !At(close)) {
     patterns.push_back(ParseMaybeStarPattern());
@@ -180,11 +180,11 @@ Pattern *Parser::ParseSequencePattern(TokenKind close) {
 }
 
 Pattern *Parser::ParseMappingPattern() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *node = New<MatchMapping>();
-  std::vector<Expr *> keys;
-  std::vector<Pattern *> patterns;
+  Items<Expr *> keys;
+  Items<Pattern *> patterns;
   while (!panic_ && !At(TokenKind::RBrace)) {
     if (!node->rest.empty())
       Fail("invalid-pattern", Here(), "nothing can follow '**' in a pattern");
@@ -194,13 +194,13 @@ Pattern *Parser::ParseMappingPattern() {
       if (node->rest == "_")
         Complain("invalid-pattern", name_range, "'**_' is not allowed: leave it out");
     } else {
-      SourceRange key_start = Here();
+      const Token &key_start = Peek();
       if (At(TokenKind::Name)) {
         auto *name = New<syntax::Name>();
         name->id = ExpectName("a key");
         Expr *key = Finish(name, key_start);
         if (!At(TokenKind::Dot))
-          Fail("invalid-pattern", key_start, "a key is a literal or a dotted name");
+          Fail("invalid-pattern", RangeOf(key_start), "a key is a literal or a dotted name");
         while (Eat(TokenKind::Dot)) {
           auto *attribute = New<Attribute>();
           attribute->value = key;
@@ -223,12 +223,12 @@ Pattern *Parser::ParseMappingPattern() {
   return Finish(node, start, node->keys, node->patterns);
 }
 
-Pattern *Parser::ParseClassPattern(Expr *cls, const SourceRange &start) {
+Pattern *Parser::ParseClassPattern(Expr *cls, const Token &start) {
   Advance();
   auto *node = New<MatchClass>();
   node->cls = cls;
-  std::vector<Pattern *> patterns, keyword_patterns;
-  std::vector<Identifier> names;
+  Items<Pattern *> patterns, keyword_patterns;
+  Items<Identifier> names;
   while (!panic_ && !At(TokenKind::RParen)) {
     if (At(TokenKind::Name) && At(TokenKind::Equal, 1)) {
       names.push_back(ExpectName("a name"));

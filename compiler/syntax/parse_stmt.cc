@@ -41,7 +41,7 @@ std::optional<Operator> AugmentedOperator(TokenKind kind) {
 
 } // namespace
 
-void Parser::ParseStatements(std::vector<Stmt *> &out) {
+void Parser::ParseStatements(Items<Stmt *> &out) {
   if (Eat(TokenKind::Newline)) // left over from a repair of the lexer's
     return;
   if (At(TokenKind::Indent)) {
@@ -65,7 +65,7 @@ void Parser::ParseStatements(std::vector<Stmt *> &out) {
     out.push_back(statement);
 }
 
-void Parser::ParseSimpleStatements(std::vector<Stmt *> &out) {
+void Parser::ParseSimpleStatements(Items<Stmt *> &out) {
   do {
     Stmt *statement = ParseSimpleStatement();
     if (!panic_ && !At(TokenKind::Semicolon))
@@ -110,7 +110,7 @@ void Parser::ExpectStatementEnd() {
 }
 
 Stmt *Parser::ParseSimpleStatement() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   auto keyword_only = [&](auto *node) {
     Advance();
     return Finish(node, start);
@@ -153,7 +153,7 @@ Stmt *Parser::ParseSimpleStatement() {
 }
 
 Stmt *Parser::ParseExpressionStatement() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Expr *value = ParseYieldOrStarExpressions();
   if (At(TokenKind::Equal))
     return ParseAssignment(value, start);
@@ -170,8 +170,8 @@ Stmt *Parser::ParseExpressionStatement() {
   return Finish(node, start, value);
 }
 
-Stmt *Parser::ParseAssignment(Expr *first, const SourceRange &start) {
-  std::vector<Expr *> targets;
+Stmt *Parser::ParseAssignment(Expr *first, const Token &start) {
+  Items<Expr *> targets;
   Expr *value = first;
   while (!panic_ && At(TokenKind::Equal)) {
     MakeTarget(value, ExprContext::Store);
@@ -189,7 +189,7 @@ Stmt *Parser::ParseAssignment(Expr *first, const SourceRange &start) {
   return Finish(node, start, node->targets, value);
 }
 
-Stmt *Parser::ParseAugAssign(Expr *target, const SourceRange &start, Operator op) {
+Stmt *Parser::ParseAugAssign(Expr *target, const Token &start, Operator op) {
   auto *node = New<AugAssign>();
   node->op_range = Here();
   if (llvm::isa<syntax::Name, Attribute, Subscript>(target))
@@ -207,7 +207,7 @@ Stmt *Parser::ParseAugAssign(Expr *target, const SourceRange &start, Operator op
   return Finish(node, start, target, node->value);
 }
 
-Stmt *Parser::ParseAnnAssign(Expr *target, const SourceRange &start) {
+Stmt *Parser::ParseAnnAssign(Expr *target, const Token &start) {
   auto *node = New<AnnAssign>();
   if (llvm::isa<syntax::Name, Attribute, Subscript>(target))
     MakeTarget(target, ExprContext::Store);
@@ -226,10 +226,10 @@ Stmt *Parser::ParseAnnAssign(Expr *target, const SourceRange &start) {
 }
 
 Stmt *Parser::ParseTypeAlias() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *name = New<syntax::Name>();
-  SourceRange name_start = Here();
+  const Token &name_start = Peek();
   name->id = ExpectName("the name of the type");
   name->ctx = ExprContext::Store;
   auto *node = New<TypeAlias>();
@@ -241,9 +241,9 @@ Stmt *Parser::ParseTypeAlias() {
 }
 
 Stmt *Parser::ParseDelete() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
-  std::vector<Expr *> targets;
+  Items<Expr *> targets;
   do {
     Expr *target = ParseStarExpression();
     MakeTarget(target, ExprContext::Del);
@@ -255,7 +255,7 @@ Stmt *Parser::ParseDelete() {
 }
 
 Stmt *Parser::ParseReturn() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *node = New<Return>();
   if (!AtExpressionEnd()) {
@@ -266,7 +266,7 @@ Stmt *Parser::ParseReturn() {
 }
 
 Stmt *Parser::ParseRaise() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *node = New<Raise>();
   if (!AtExpressionEnd()) {
@@ -278,7 +278,7 @@ Stmt *Parser::ParseRaise() {
 }
 
 Stmt *Parser::ParseAssert() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *node = New<Assert>();
   node->test = ParseExpression();
@@ -289,7 +289,7 @@ Stmt *Parser::ParseAssert() {
 
 std::span<const Identifier> Parser::ParseNameList() {
   Advance();
-  std::vector<Identifier> names;
+  Items<Identifier> names;
   do
     names.push_back(ExpectName("a name"));
   while (Eat(TokenKind::Comma));
@@ -299,9 +299,9 @@ std::span<const Identifier> Parser::ParseNameList() {
 // ---- Imports
 
 Stmt *Parser::ParseImport() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
-  std::vector<Alias *> names;
+  Items<Alias *> names;
   do
     names.push_back(ParseAlias(/*dotted=*/true));
   while (Eat(TokenKind::Comma));
@@ -314,7 +314,7 @@ Stmt *Parser::ParseImport() {
 }
 
 Stmt *Parser::ParseImportFrom() {
-  SourceRange start = Here();
+  const Token &start = Peek();
   Advance();
   auto *node = New<ImportFrom>();
   for (;;) {
@@ -328,15 +328,15 @@ Stmt *Parser::ParseImportFrom() {
   if (node->level == 0 || !At(TokenKind::KwImport))
     node->module = ParseDottedName();
   Expect(TokenKind::KwImport, "after the name of the module");
-  std::vector<Alias *> names;
+  Items<Alias *> names;
   ParseImportNames(names);
   node->names = arena_.Copy(names);
   return Finish(node, start, node->names);
 }
 
-void Parser::ParseImportNames(std::vector<Alias *> &names) {
+void Parser::ParseImportNames(Items<Alias *> &names) {
   if (At(TokenKind::Star)) {
-    SourceRange start = Here();
+    const Token &start = Peek();
     auto *alias = New<Alias>();
     alias->name = TextOf(Peek());
     Advance();
@@ -352,7 +352,7 @@ void Parser::ParseImportNames(std::vector<Alias *> &names) {
 }
 
 Alias *Parser::ParseAlias(bool dotted) {
-  SourceRange start = Here();
+  const Token &start = Peek();
   auto *alias = New<Alias>();
   alias->name = dotted ? ParseDottedName() : ExpectName("a name to import");
   if (Eat(TokenKind::KwAs))
@@ -361,7 +361,7 @@ Alias *Parser::ParseAlias(bool dotted) {
 }
 
 Identifier Parser::ParseDottedName() {
-  const Token first = Peek();
+  const Token &first = Peek();
   Identifier name = ExpectName("the name of a module");
   if (!At(TokenKind::Dot))
     return name;
@@ -372,7 +372,7 @@ Identifier Parser::ParseDottedName() {
   if (panic_)
     return name;
   std::string_view written = text_.substr(first.begin, joined.size());
-  return written == joined ? written : arena_.Copy(joined);
+  return written == joined ? written : arena_.CopyText(joined);
 }
 
 } // namespace pyasc::syntax

@@ -35,7 +35,7 @@ Affixes AffixesOf(std::string_view token) {
 
 // What adjacent strings add up to: literal text between replacement fields.
 struct Parser::StringParts {
-  std::vector<Expr *> values;
+  Items<Expr *> values;
   std::string literal; // since the last field
   SourceRange literal_range;
   bool u_prefix = false;
@@ -47,7 +47,9 @@ struct Parser::StringParts {
 };
 
 Expr *Parser::ParseStrings() {
-  SourceRange start = Here();
+  const Token &start = Peek();
+  if (Expr *plain = ParsePlainString())
+    return plain;
   StringParts parts;
   // Bytes and text do not mix; the first string decides.
   Affixes first = AffixesOf(TextOf(Peek()));
@@ -55,15 +57,15 @@ Expr *Parser::ParseStrings() {
   while (!panic_ && (At(TokenKind::String) || At(TokenKind::FStringStart))) {
     if (AffixesOf(TextOf(Peek())).bytes != first.bytes)
       Complain("invalid-string", Here(), "strings and bytes cannot be joined")
-          .Note(start, "the first of them is here");
+          .Note(RangeOf(start), "the first of them is here");
     if (At(TokenKind::String))
       AddString(parts);
     else
       AddFString(parts);
   }
   if (!parts.is_fstring) {
-    auto *node = NewConstant(first.bytes ? ConstantKind::Bytes : ConstantKind::Str, start);
-    node->str_value = arena_.Copy(parts.literal);
+    auto *node = NewConstant(first.bytes ? ConstantKind::Bytes : ConstantKind::Str, RangeOf(start));
+    node->str_value = arena_.CopyText(parts.literal);
     node->u_prefix = parts.u_prefix;
     return Finish(node, start);
   }
@@ -73,10 +75,30 @@ Expr *Parser::ParseStrings() {
   return Finish(node, start, node->values);
 }
 
+// One string that is its own value, as most are: a view of the text. Null when the next is not.
+Expr *Parser::ParsePlainString() {
+  const Token &token = Peek();
+  if (!At(TokenKind::String) || At(TokenKind::String, 1) || At(TokenKind::FStringStart, 1))
+    return nullptr;
+  std::string_view text = TextOf(token);
+  Affixes a = AffixesOf(text);
+  text = text.substr(a.prefix + a.quotes, text.size() - a.prefix - 2 * a.quotes);
+  bool decodes = std::any_of(text.begin(), text.end(), [&](char c) {
+    return c == '\\' || c == '\r' || (a.bytes && static_cast<unsigned char>(c) >= 0x80);
+  });
+  if (decodes)
+    return nullptr;
+  Constant *node = NewConstant(a.bytes ? ConstantKind::Bytes : ConstantKind::Str, RangeOf(token));
+  node->str_value = text;
+  node->u_prefix = a.u;
+  Advance();
+  return node;
+}
+
 void Parser::FlushLiteral(StringParts &parts) {
   if (!parts.literal.empty()) {
     Constant *node = NewConstant(ConstantKind::Str, parts.literal_range);
-    node->str_value = arena_.Copy(parts.literal);
+    node->str_value = arena_.CopyText(parts.literal);
     node->u_prefix = parts.u_prefix;
     parts.values.push_back(node);
   }
@@ -168,7 +190,7 @@ void Parser::AddField(StringParts &parts, bool raw) {
   Nest nest(*this);
   if (panic_)
     return;
-  SourceRange start = Here();
+  const Token &start = Peek();
   size_t text_begin = Peek().end;
   Advance();
   if (At(TokenKind::RBrace) || At(TokenKind::Colon) || At(TokenKind::Exclamation)) {
@@ -183,7 +205,7 @@ void Parser::AddField(StringParts &parts, bool raw) {
   if (debug) { // f"{x=}" shows its own text
     Advance();
     parts.literal.append(text_.substr(text_begin, Peek().begin - text_begin));
-    parts.ExtendRange(SourceRange::Join(start.End(), Here().Begin()));
+    parts.ExtendRange(SourceRange::Join(RangeOf(start).End(), Here().Begin()));
   }
   if (Eat(TokenKind::Exclamation)) {
     std::string_view conversion = At(TokenKind::Name) ? TextOf(Peek()) : std::string_view();
@@ -207,7 +229,7 @@ void Parser::AddField(StringParts &parts, bool raw) {
 }
 
 Expr *Parser::ParseFormatSpec(bool raw, bool u_prefix) {
-  SourceRange start = Here(); // the colon, as in CPython
+  const Token &start = Peek(); // the colon, as in CPython
   Advance();
   StringParts parts;
   parts.u_prefix = u_prefix;

@@ -5,11 +5,11 @@ namespace pyasc::syntax {
 
 Expr *Parser::ParseForTargets() {
   // Not a general expression: `in` would be taken for a comparison.
-  SourceRange start = Here();
+  const Token &start = Peek();
   auto one = [&]() -> Expr * { return At(TokenKind::Star) ? ParseStarred() : ParseBitwiseOr(); };
   Expr *first = one();
   if (At(TokenKind::Comma)) {
-    std::vector<Expr *> elements = {first};
+    Items<Expr *> elements = {first};
     while (Eat(TokenKind::Comma) && !AtExpressionEnd())
       elements.push_back(one());
     auto *tuple = New<Tuple>();

@@ -7,8 +7,6 @@
 namespace pyasc::syntax {
 namespace {
 
-constexpr Token kStop{.kind = TokenKind::Stop};
-
 // The line and column of a byte offset.
 SourceRange PositionOf(std::string_view text, size_t offset, const ParseOptions &options) {
   uint32_t line = options.first_line == 0 ? 1 : options.first_line;
@@ -42,7 +40,9 @@ bool CheckText(std::string_view text, const ParseOptions &options, diag::Diagnos
     return false;
   }
   for (size_t begin = 0; begin < text.size();) {
-    size_t end = std::min(text.find_first_of("\r\n", begin), text.size());
+    size_t end = begin;
+    while (end < text.size() && text[end] != '\n' && text[end] != '\r')
+      ++end;
     if (end - begin > options.max_line_bytes) {
       diags.Error("line-too-long", PositionOf(text, begin, options),
                   "this line has " + std::to_string(end - begin) + " bytes, more than the " +
@@ -56,6 +56,9 @@ bool CheckText(std::string_view text, const ParseOptions &options, diag::Diagnos
 
 } // namespace
 
+const Token Parser::kStop[] = {
+    {.kind = TokenKind::Stop}, {.kind = TokenKind::Stop}, {.kind = TokenKind::Stop}};
+
 ParseResult::ParseResult() = default;
 ParseResult::~ParseResult() = default;
 ParseResult::ParseResult(ParseResult &&) noexcept = default;
@@ -68,52 +71,29 @@ ParseResult Parse(std::string_view source, const ParseOptions &options,
   diags.AddSource(options.file, source.substr(0, options.max_source_bytes), options.first_line);
   size_t errors_before = diags.ErrorCount();
   if (CheckText(source, options, diags)) {
-    std::string_view text = result.arena->Copy(source);
+    std::string_view text = result.arena->CopyText(source);
     TokenStream stream = Lex(text, options, diags);
-    result.module = Parser(text, stream, options, *result.arena, diags).ParseModule();
-  } else {
-    result.module = result.arena->New<Module>();
+    if (!stream.too_long)
+      result.module = Parser(text, stream, options, *result.arena, diags).ParseModule();
   }
+  if (result.module == nullptr)
+    result.module = result.arena->New<Module>();
   result.ok = diags.ErrorCount() == errors_before;
   return result;
 }
 
 Module *Parser::ParseModule() {
   auto *module = New<Module>();
-  SourceRange start = Here().Begin();
-  std::vector<Stmt *> body;
+  const Token &start = Peek();
+  Items<Stmt *> body;
   while (!At(TokenKind::EndMarker))
     ParseStatements(body);
   module->body = arena_.Copy(body);
-  last_ = Here();
+  last_ = next_;
   return Finish(module, start, module->body);
 }
 
 // ---- Tokens
-
-const Token &Parser::Peek(size_t ahead) const {
-  if (panic_)
-    return kStop;
-  size_t i = index_ + ahead;
-  return i < stream_.tokens.size() ? stream_.tokens[i] : stream_.tokens.back();
-}
-
-void Parser::Advance() {
-  if (panic_)
-    return;
-  const Token &t = stream_.tokens[index_];
-  if (t.kind != TokenKind::Newline && t.kind != TokenKind::Indent && t.kind != TokenKind::Dedent)
-    last_ = RangeOf(t);
-  if (t.kind != TokenKind::EndMarker)
-    ++index_;
-}
-
-bool Parser::Eat(TokenKind kind) {
-  if (!At(kind))
-    return false;
-  Advance();
-  return true;
-}
 
 void Parser::Expect(TokenKind kind, std::string_view where) {
   if (Eat(kind) || panic_)
@@ -173,13 +153,24 @@ std::string Parser::DescribeNext() const {
 
 // ---- Errors
 
+void Parser::Panic() {
+  panic_ = true;
+  next_ = kStop;
+}
+
+// Ends the panic, at a token.
+void Parser::Calm(size_t index) {
+  panic_ = too_deep_ = false;
+  SetIndex(index);
+}
+
 diag::DiagnosticBuilder Parser::Fail(std::string_view code, const SourceRange &range,
                                      std::string_view message) {
   if (panic_)
     return diag::DiagnosticBuilder::Dropped();
   // What the lexer complained about needs no second message.
   bool known = At(TokenKind::Error) || stream_.InUnclosed(static_cast<uint32_t>(index_));
-  panic_ = true;
+  Panic();
   if (trying_ > 0 || known)
     return diag::DiagnosticBuilder::Dropped();
   return diags_.Error(code, range, message);
@@ -188,7 +179,7 @@ diag::DiagnosticBuilder Parser::Fail(std::string_view code, const SourceRange &r
 diag::DiagnosticBuilder Parser::Complain(std::string_view code, const SourceRange &range,
                                          std::string_view message) {
   if (trying_ > 0)
-    panic_ = true;
+    Panic();
   if (panic_)
     return diag::DiagnosticBuilder::Dropped();
   return diags_.Error(code, range, message);
@@ -198,7 +189,7 @@ diag::DiagnosticBuilder Parser::FailExpected(std::string_view what) {
   if (panic_)
     return diag::DiagnosticBuilder::Dropped();
   bool line_ends = At(TokenKind::Newline) || At(TokenKind::EndMarker);
-  SourceRange range = line_ends && last_.IsKnown() ? AfterLast() : Here();
+  SourceRange range = line_ends && last_ != kStop ? AfterLast() : Here();
   return Fail("expected-token", range, "expected " + std::string(what) + ", met " + DescribeNext());
 }
 
@@ -211,11 +202,7 @@ void Parser::FailTooDeep(const SourceRange &range) {
   too_deep_ = true;
 }
 
-void Parser::SetDepth(Node *node, int depth) {
-  if (depth <= kMaxTreeDepth) {
-    node->depth = static_cast<uint16_t>(depth);
-    return;
-  }
+void Parser::RefuseDepth(Node *node) {
   std::string message = "this is built up from more than " + std::to_string(kMaxTreeDepth) +
                         " steps in a row; split it with variables";
   // A statement is complete when its depth is known: nothing to skip.
@@ -229,7 +216,12 @@ void Parser::SetDepth(Node *node, int depth) {
 // Skips the rest of the statement in which the parser panicked.
 void Parser::Recover() {
   bool deep = too_deep_;
-  panic_ = too_deep_ = false;
+  Calm(index_);
+  if (diags_.ErrorCount() >= error_limit_) {
+    diags_.Error("too-many-errors", Here(), "too many errors: what follows was not read");
+    SetIndex(stream_.tokens.size() - 1 - kLookahead);
+    return;
+  }
   for (;;) {
     while (!At(TokenKind::Newline) && !At(TokenKind::EndMarker))
       Advance();
@@ -241,7 +233,7 @@ void Parser::Recover() {
         // Its header is lost, but what is wrong inside is worth saying.
         Nest nest(*this);
         Advance();
-        std::vector<Stmt *> dropped;
+        Items<Stmt *> dropped;
         while (!At(TokenKind::Dedent) && !At(TokenKind::EndMarker))
           ParseStatements(dropped);
         Eat(TokenKind::Dedent);

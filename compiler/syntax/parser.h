@@ -15,7 +15,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "compiler/diag/diagnostic.h"
 #include "compiler/syntax/arena.h"
@@ -23,28 +22,53 @@
 #include "compiler/syntax/lexer.h"
 #include "compiler/syntax/literal.h"
 #include "compiler/syntax/parse.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace pyasc::syntax {
+
+// A list under construction.
+template <class T> using Items = llvm::SmallVector<T, 8>;
 
 class Parser {
 public:
   // `text` is what the tokens point into; names in the tree are views of it.
   Parser(std::string_view text, const TokenStream &stream, const ParseOptions &options,
          Arena &arena, diag::DiagnosticList &diags)
-      : text_(text), stream_(stream), options_(options), arena_(arena), diags_(diags) {}
+      : text_(text), stream_(stream), options_(options), arena_(arena), diags_(diags),
+        next_(stream.tokens.data()), error_limit_(diags.ErrorCount() + options.max_errors) {}
 
   Module *ParseModule();
 
 private:
+  static const Token kStop[1 + kLookahead];
+
   // ---- Tokens
-  const Token &Peek(size_t ahead = 0) const;
+  // REQUIRES: ahead <= kLookahead. The token outlives the parser: it marks where a node starts.
+  const Token &Peek(size_t ahead = 0) const { return next_[ahead]; }
   TokenKind Kind(size_t ahead = 0) const { return Peek(ahead).kind; }
   bool At(TokenKind kind, size_t ahead = 0) const { return Kind(ahead) == kind; }
   bool AtName(std::string_view soft_keyword, size_t ahead = 0) const {
     return At(TokenKind::Name, ahead) && TextOf(Peek(ahead)) == soft_keyword;
   }
-  void Advance();
-  bool Eat(TokenKind kind);
+  void Advance() {
+    if (panic_)
+      return;
+    TokenKind kind = next_->kind;
+    if (kind != TokenKind::Newline && kind != TokenKind::Indent && kind != TokenKind::Dedent)
+      last_ = next_;
+    if (kind != TokenKind::EndMarker)
+      SetIndex(index_ + 1);
+  }
+  bool Eat(TokenKind kind) {
+    if (!At(kind))
+      return false;
+    Advance();
+    return true;
+  }
+  void SetIndex(size_t index) {
+    index_ = index;
+    next_ = &stream_.tokens[index];
+  }
   // Eats the token or fails: "expected ')' <where>, met ...".
   void Expect(TokenKind kind, std::string_view where);
   Identifier ExpectName(std::string_view what, SourceRange *range = nullptr);
@@ -54,7 +78,11 @@ private:
   }
   SourceRange Here() const { return RangeOf(Peek()); }
   // Just after the last token.
-  SourceRange AfterLast() const { return last_.End(); }
+  SourceRange AfterLast() const { return RangeOf(*last_).End(); }
+  // From a token to the last.
+  SourceRange Since(const Token &start) const {
+    return {options_.file, start.line, start.column, last_->end_line, last_->end_column};
+  }
   // The next token as users know it: "'foo'", "the end of the line".
   std::string DescribeNext() const;
 
@@ -67,7 +95,8 @@ private:
   // last.
   diag::DiagnosticBuilder FailExpected(std::string_view what);
   void FailTooDeep(const SourceRange &range);
-  bool Stopped() const { return panic_ || At(TokenKind::EndMarker); }
+  void Panic();
+  void Calm(size_t index);
   void Recover();
   void SkipBlock();
 
@@ -92,8 +121,8 @@ private:
   template <class T> T *New() { return arena_.New<T>(); }
   // Gives a node its range, from `start` to the last token, and its depth, from its children.
   template <class T, class... Children>
-  T *Finish(T *node, const SourceRange &start, const Children &...children) {
-    node->range = SourceRange::Join(start, last_);
+  T *Finish(T *node, const Token &start, const Children &...children) {
+    node->range = Since(start);
     int depth = 0;
     (Deepen(depth, children), ...);
     SetDepth(node, depth + 1);
@@ -107,18 +136,24 @@ private:
     for (const Node *child : children)
       Deepen(depth, child);
   }
-  void SetDepth(Node *node, int depth);
+  void SetDepth(Node *node, int depth) {
+    if (depth <= kMaxTreeDepth)
+      node->depth = static_cast<uint16_t>(depth);
+    else
+      RefuseDepth(node);
+  }
+  void RefuseDepth(Node *node);
   Expr *Missing();
 
   // ---- parse_stmt.cc
-  void ParseStatements(std::vector<Stmt *> &out); // one logical line, or one compound statement
-  void ParseSimpleStatements(std::vector<Stmt *> &out);
+  void ParseStatements(Items<Stmt *> &out); // one logical line, or one compound statement
+  void ParseSimpleStatements(Items<Stmt *> &out);
   void ExpectStatementEnd();
   Stmt *ParseSimpleStatement();
   Stmt *ParseExpressionStatement();
-  Stmt *ParseAssignment(Expr *first, const SourceRange &start);
-  Stmt *ParseAugAssign(Expr *target, const SourceRange &start, Operator op);
-  Stmt *ParseAnnAssign(Expr *target, const SourceRange &start);
+  Stmt *ParseAssignment(Expr *first, const Token &start);
+  Stmt *ParseAugAssign(Expr *target, const Token &start, Operator op);
+  Stmt *ParseAnnAssign(Expr *target, const Token &start);
   Stmt *ParseTypeAlias();
   Stmt *ParseDelete();
   Stmt *ParseReturn();
@@ -126,7 +161,7 @@ private:
   Stmt *ParseAssert();
   Stmt *ParseImport();
   Stmt *ParseImportFrom();
-  void ParseImportNames(std::vector<Alias *> &names);
+  void ParseImportNames(Items<Alias *> &names);
   Alias *ParseAlias(bool dotted);
   Identifier ParseDottedName();
   std::span<const Identifier> ParseNameList();
@@ -140,14 +175,14 @@ private:
   Expr *ParseCondition();
   Stmt *ParseIf();
   Stmt *ParseWhile();
-  Stmt *ParseFor(const SourceRange &start, bool async);
-  Stmt *ParseWith(const SourceRange &start, bool async);
-  bool ParseParenthesizedWithItems(std::vector<WithItem *> &items);
+  Stmt *ParseFor(const Token &start, bool async);
+  Stmt *ParseWith(const Token &start, bool async);
+  bool ParseParenthesizedWithItems(Items<WithItem *> &items);
   WithItem *ParseWithItem();
   Stmt *ParseTry();
   ExceptHandler *ParseExceptHandler(bool &is_star);
   Stmt *ParseDecorated();
-  Stmt *ParseFunction(const SourceRange &start, bool async, Exprs decorators);
+  Stmt *ParseFunction(const Token &start, bool async, Exprs decorators);
   Stmt *ParseClass(Exprs decorators);
   Stmt *ParseAsync(Exprs decorators);
   Stmt *ParseMatch();
@@ -175,6 +210,8 @@ private:
   Expr *ParsePower();
   Expr *ParsePrimary();
   bool AtExpressionEnd() const;
+  bool AtLoneAtom() const;
+  bool AtLoneOperand() const;
   void RefuseLoneStarred(Expr *e);
 
   // ---- parse_atom.cc
@@ -183,12 +220,11 @@ private:
   Expr *ParseParenthesized();
   Expr *ParseListDisplay();
   Expr *ParseBraces();
-  Expr *ParseDictRest(const SourceRange &start, bool first_is_unpacking);
+  Expr *ParseDictRest(const Token &start, bool first_is_unpacking);
   NodeList<Comprehension> ParseComprehensionClauses();
-  Expr *ParseCall(Expr *func, const SourceRange &start);
-  void ParseArguments(const SourceRange &open, std::vector<Expr *> &args,
-                      std::vector<Keyword *> &keywords);
-  Expr *ParseSubscript(Expr *value, const SourceRange &start);
+  Expr *ParseCall(Expr *func, const Token &start);
+  void ParseArguments(const SourceRange &open, Items<Expr *> &args, Items<Keyword *> &keywords);
+  Expr *ParseSubscript(Expr *value, const Token &start);
   Expr *ParseSlice();
   Expr *ParseNumber();
   Constant *NewConstant(ConstantKind kind, const SourceRange &range);
@@ -196,6 +232,7 @@ private:
   // ---- parse_string.cc
   struct StringParts;
   Expr *ParseStrings();
+  Expr *ParsePlainString();
   void AddString(StringParts &parts);
   void AddFString(StringParts &parts);
   void AddField(StringParts &parts, bool raw);
@@ -222,7 +259,7 @@ private:
   Pattern *ParseLiteralPattern();
   Pattern *ParseSequencePattern(TokenKind close);
   Pattern *ParseMappingPattern();
-  Pattern *ParseClassPattern(Expr *cls, const SourceRange &start);
+  Pattern *ParseClassPattern(Expr *cls, const Token &start);
   Expr *ParseLiteralExpr();
   Expr *ParseSignedNumber();
 
@@ -240,7 +277,9 @@ private:
   diag::DiagnosticList &diags_;
 
   size_t index_ = 0;
-  SourceRange last_; // of the last token that is no white space
+  const Token *next_;         // the one at index_, or Stop tokens in panic
+  const Token *last_ = kStop; // the last token that is no white space; Stop: there is none
+  size_t error_limit_;        // errors in `diags_` after which parsing ends
   int nesting_ = 0;
   bool panic_ = false;
   bool too_deep_ = false; // why the parser panics: what follows must not be parsed recursively

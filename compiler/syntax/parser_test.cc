@@ -268,6 +268,21 @@ std::string Repeat(std::string_view s, int n) {
   return out;
 }
 
+TEST(ParserLimitsTest, TooManyTokensAreRefused) {
+  EXPECT_THAT(Errors("a b c d e", {.max_tokens = 3}), ElementsAre("1:8-8 too-many-tokens"));
+  EXPECT_THAT(Errors("a, c\n", {.max_tokens = 9}), IsEmpty());
+  EXPECT_THAT(Errors(Repeat("a=1\n", 1 << 18)), ElementsAre("131073:2-2 too-many-tokens"));
+}
+
+TEST(ParserLimitsTest, ReadingEndsAfterManyErrors) {
+  EXPECT_THAT(Errors("a ?\nb b\n?\n?\n?\nc c\n", {.max_errors = 3}),
+              ElementsAre("1:3-4 invalid-character", "2:3-4 expected-token",
+                          "3:1-2 invalid-character", "4:1-2 invalid-character",
+                          "4:2-2 too-many-errors"));
+  EXPECT_THAT(Errors("a a\nb b\nc c\nd = 1\n", {.max_errors = 2}),
+              ElementsAre("1:3-4 expected-token", "2:3-4 expected-token", "2:3-4 too-many-errors"));
+}
+
 // Blocks in one another, `n` deep.
 std::string Blocks(std::string_view header, int n) {
   std::string out;

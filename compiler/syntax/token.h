@@ -129,6 +129,9 @@ struct Token {
   uint32_t match = 0;
 };
 
+// So many tokens ahead the parser looks.
+inline constexpr size_t kLookahead = 2;
+
 inline bool IsKeyword(TokenKind kind) {
   return kind >= TokenKind::KwFalse && kind <= TokenKind::KwYield;
 }

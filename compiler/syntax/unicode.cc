@@ -1,6 +1,7 @@
 #include "compiler/syntax/unicode.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 
 namespace pyasc::syntax {
@@ -63,6 +64,14 @@ void AppendUtf8(std::string &out, uint32_t c) {
 size_t FindInvalidUtf8(std::string_view text) {
   size_t i = 0;
   while (i < text.size()) {
+    // Most text is ASCII: eight bytes at a time.
+    for (uint64_t word; i + sizeof(word) <= text.size(); i += sizeof(word)) {
+      std::memcpy(&word, text.data() + i, sizeof(word));
+      if ((word & 0x8080808080808080) != 0)
+        break;
+    }
+    if (i == text.size())
+      break;
     auto lead = static_cast<unsigned char>(text[i]);
     if (lead < 0x80) {
       ++i;

@@ -12,6 +12,8 @@ namespace pyasc::syntax {
 // The number of bytes of the UTF-8 sequence that `text[0]` begins; 1 for any other byte.
 size_t Utf8Length(unsigned char lead);
 
+inline bool IsUtf8Continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
 // Decodes the character at `offset`. REQUIRES: well-formed UTF-8, offset at a character.
 uint32_t DecodeUtf8(std::string_view text, size_t offset);
 
