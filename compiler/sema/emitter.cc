@@ -159,8 +159,15 @@ void Emitter::AssignName(std::string_view name, const Value &value, const Source
 
 Value Emitter::Strong(const Value &x) {
   Value v = x;
-  if (x.IsScalar())
-    v.weak = false;
+  if (!x.IsScalar())
+    return v;
+  // A variable holds what its type can: a float32 constant is rounded to it.
+  if (x.weak && x.IsConstant() && IsFloat(x.dtype))
+    return Value::FloatConstant(x.dtype == DType::Float32
+                                    ? static_cast<double>(static_cast<float>(x.constant->f))
+                                    : x.constant->f,
+                                x.dtype, false);
+  v.weak = false;
   return v;
 }
 

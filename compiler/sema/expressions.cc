@@ -410,14 +410,27 @@ Value Emitter::Conditional(const SourceRange &range, mlir::Value condition,
   ++uncertain_;
   ++region_depth_;
   Environment saved = frame().env;
-  for (auto side : {0, 1}) {
+  Value sides[2];
+  auto in_side = [&](int side, const std::function<void()> &emit) {
     mlir::OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPoint(side == 0 ? op.thenYield() : op.elseYield());
-    Value v = side == 0 ? then() : otherwise();
-    if (!v.IsInvalid())
-      StoreCell(*cell, v, range, "the expression", nullptr);
+    emit();
     frame().env = saved;
-  }
+  };
+  for (int side : {0, 1})
+    in_side(side, [&] { sides[side] = side == 0 ? then() : otherwise(); });
+  // A literal takes the type of the other side, as it does wherever two numbers meet.
+  std::optional<DType> type;
+  if (sides[0].IsScalar() && sides[1].IsScalar())
+    type = CommonType(range, sides[0], sides[1]);
+  for (int side : {0, 1})
+    in_side(side, [&] {
+      Value v = sides[side];
+      if (type)
+        v = Cast(range, v, *type);
+      if (!v.IsInvalid())
+        StoreCell(*cell, v, range, "the expression", nullptr);
+    });
   --region_depth_;
   --uncertain_;
   if (cell->kind == Cell::Kind::Unset)

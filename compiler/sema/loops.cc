@@ -57,8 +57,9 @@ std::optional<std::vector<Value>> Emitter::StaticItems(const Value &iterable,
     return std::nullopt;
   }
   std::vector<Value> items;
+  // Loop variables have 64 bits, unrolled or not.
   for (Int i = 0; i < count; ++i)
-    items.push_back(Value::WeakInt(start + i * step));
+    items.push_back(Value::IntConstant(start + i * step, DType::Int64, false));
   return items;
 }
 

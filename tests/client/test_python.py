@@ -527,10 +527,12 @@ def test_names_of_the_language_say_that_they_belong_into_kernels():
             call()
 
 
-def test_the_interpreter_is_not_pretended(monkeypatch):
+def test_the_interpreter_asks_no_service(fake, monkeypatch):
     monkeypatch.setenv("PYASC_INTERPRET", "1")
-    with pytest.raises(asc.PyascError, match="not in this version"):
-        saxpy(1.0, np.ones(1, np.float32), np.ones(1, np.float32))
+    fake.compile = fake.run = None
+    y = np.ones(3, np.float32)
+    saxpy(2.0, np.arange(3, dtype=np.float32), y)
+    assert y.tolist() == [1, 3, 5]
 
 
 def test_a_local_worker_is_a_child_of_this_process(fake, tmp_path, monkeypatch):

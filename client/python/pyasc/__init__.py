@@ -14,7 +14,10 @@
 
 from . import _stubs
 
-_stubs.extend_path(__path__)
+try:
+    _stubs.extend_path(__path__)
+except ImportError:
+    pass  # said when a service is needed: the reference interpreter needs none
 
 from . import types as _types  # noqa: E402
 from .errors import (CaptureError, CompileError, CompileWarning, KernelOnlyError,  # noqa: E402

@@ -110,6 +110,10 @@ class Capture:
         """The user's path of a file of the request."""
         return self._order[file] if file < len(self._order) else f"<file {file}>"
 
+    def values(self):
+        """The captured constants: {(file, name): value}."""
+        return dict(self._values)
+
     def fill(self, request):
         """Puts files, kernel and constants into a CompileRequest."""
         for content, first_line in self.contents:

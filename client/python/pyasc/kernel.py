@@ -10,13 +10,18 @@ import warnings
 
 import numpy as np
 
-from . import _arrays, _capture, _service, diagnostics, profiler
-from .errors import CompileError, CompileWarning, PyascError, RunError, ServiceError
+from . import _arrays, _capture, _lazy, diagnostics, profiler
+from .errors import CompileError, CompileWarning, RunError, ServiceError
 from .types import DType, TensorType
-from .v1 import artifact_pb2, compile_pb2, execution_pb2
 
-_WRITTEN = (artifact_pb2.ACCESS_WRITE, artifact_pb2.ACCESS_READ_WRITE)
+# The reference interpreter works where gRPC and the generated modules are missing.
+_service = _lazy.module("._service")
+artifact_pb2 = _lazy.module(".v1.artifact_pb2")
+compile_pb2 = _lazy.module(".v1.compile_pb2")
+execution_pb2 = _lazy.module(".v1.execution_pb2")
+
 _DEFAULT_TIMEOUT = 600.0
+_TARGETS = ("sim", "host", "ascend")
 _INT64, _FLOAT32, _BOOL = 5, 12, 1
 
 
@@ -32,8 +37,9 @@ class Compiled:
         self.cache = compile_pb2.CacheResult.Name(reply.cache).removeprefix("CACHE_RESULT_").lower()
         self._bytes = reply.artifact
         contract = artifact.launch
+        written = (artifact_pb2.ACCESS_WRITE, artifact_pb2.ACCESS_READ_WRITE)
         self.written = [p.name for p in contract.parameters
-                        if p.WhichOneof("kind") == "tensor" and p.access in _WRITTEN]
+                        if p.WhichOneof("kind") == "tensor" and p.access in written]
         self.results = [r.name for r in contract.results]
         self.parameters = [p.name for p in contract.parameters]
         self.may_share = {frozenset((self.parameters[rule.first], self.parameters[rule.second]))
@@ -55,7 +61,7 @@ class Kernel:
                  timeout=None):
         if not inspect.isfunction(function):
             raise TypeError(f"@asc.kernel decorates a function, not {function!r}")
-        if target is not None and target not in _service.TARGETS:
+        if target is not None and target not in _TARGETS:
             raise ValueError(f"target is 'sim', 'host' or 'ascend', not {target!r}")
         if precision not in ("", "mixed", "auto"):
             raise ValueError(f"precision is 'mixed' or 'auto', not {precision!r}")
@@ -95,12 +101,13 @@ class Kernel:
         return compiled
 
     def __call__(self, *args, **kwargs):
-        if os.environ.get("PYASC_INTERPRET") not in (None, "", "0"):
-            raise PyascError("the reference interpreter (PYASC_INTERPRET) is not in this version")
         arguments = self._bind(args, kwargs)
         for name, value in arguments.items():
             if isinstance(value, (TensorType, DType)):
                 raise TypeError(f"argument '{name}' is a type; a launch takes arrays and numbers")
+        how = os.environ.get("PYASC_INTERPRET")
+        if how not in (None, "", "0"):
+            return self._interpret(arguments, how)
         begin = time.monotonic()
         compiled, capture = self._compile(arguments)
         self._check_outputs(arguments, compiled)
@@ -124,6 +131,17 @@ class Kernel:
             collector.add(self.__name__, arguments, time.monotonic() - begin, done.report,
                           capture)
         return self._returned(compiled, outputs)
+
+    def _interpret(self, arguments, how):
+        """Runs in this process, by the reference interpreter; `how` is PYASC_INTERPRET's value."""
+        from . import interpret
+        target, _ = self._environment()
+        shuffle = os.environ.get("PYASC_INTERPRET_SHUFFLE")
+        outcome = interpret.run_capture(
+            _capture.Capture(self._source, _capture.SOURCES), arguments, target=target,
+            debug=self._options["debug"] or how == "debug", precision=self._options["precision"],
+            shuffle=int(shuffle) if shuffle else None)
+        return outcome.value
 
     # Compiling.
 
@@ -172,7 +190,7 @@ class Kernel:
 
     def _environment(self):
         target = self._options["target"] or os.environ.get("PYASC_TARGET") or "sim"
-        if target not in _service.TARGETS:
+        if target not in _TARGETS:
             raise ValueError(f"PYASC_TARGET is sim, host or ascend, not '{target}'")
         return target, self._options["soc"] or os.environ.get("PYASC_SOC", "")
 

@@ -1,0 +1,97 @@
+"""One kernel text on the interpreter, the simulator and the host, with one kind of answer."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("PYASC_BUILD_DIR", ROOT / "build" / "release"))
+sys.path.insert(0, str(BUILD / "python"))
+
+import pyasc as asc  # noqa: E402
+from pyasc import _arrays, _capture, _service, interpret  # noqa: E402
+from pyasc.v1 import artifact_pb2, compile_pb2, execution_pb2  # noqa: E402
+
+DRIVERS = ("interpreter", "sim", "host")
+HEAD = "import pyasc as asc\n\n\n@asc.kernel\n"
+INT64, FLOAT32, BOOL = 5, 12, 1
+
+
+class Wrong(Exception):
+    """The kernel was refused (`compile`) or failed (`run`), with its first diagnostic."""
+
+    def __init__(self, kind, diagnostics):
+        first = diagnostics[0]
+        super().__init__(f"{kind}: {first.range.line}: {first.message} [{first.code}]")
+        self.kind, self.code, self.message = kind, first.code, first.message
+        self.line = first.range.line
+
+
+def kernel(parameters, body, name="k", before="", result=""):
+    """The text of a kernel; `body` is indented by four spaces already."""
+    arrow = f" -> {result}" if result else ""
+    return f"{before}{HEAD}def {name}({parameters}){arrow}:\n{body.strip(chr(10))}\n"
+
+
+def run(driver, source, args, server=None, **options):
+    """Outputs by name: the arrays that the kernel writes, and its results. Raises Wrong."""
+    args = {n: a.copy() if isinstance(a, np.ndarray) else a for n, a in args.items()}
+    if driver == "interpreter":
+        return _interpret(source, args, **options)
+    return _serve(driver, source, args, server, **options)
+
+
+def _interpret(source, args, **options):
+    try:
+        outcome = interpret.run_text(source, None, args, target="host", **options)
+    except asc.CompileError as error:
+        raise Wrong("compile", error.diagnostics) from None
+    except asc.RunError as error:
+        raise Wrong("run", error.diagnostics) from None
+    return {**{n: args[n] for n in outcome.written}, **outcome.results}
+
+
+def _serve(target, source, args, server, constexpr=(), debug=False, precision=""):
+    service = _service.service(server)
+    request = compile_pb2.CompileRequest(target=_service.TARGETS[target],
+                                         request_id=_service.request_id())
+    request.options.debug, request.options.precision = debug, precision
+    request.files.add(content=source.encode())
+    start = execution_pb2.RunStart()
+    chunked = {}
+    for name, value in args.items():
+        argument = request.arguments.add(name=name)
+        if isinstance(value, np.ndarray):
+            argument.tensor.dtype = _arrays.dtype_number(value.dtype, name)
+            argument.tensor.shape.extend(value.shape)
+            launch = start.arguments.add(name=name).tensor
+            launch.type.CopyFrom(argument.tensor)
+            data = _arrays.raw_bytes(value)
+            if len(data) <= _arrays.INLINE_BYTES:
+                launch.inline_data = data
+            else:
+                launch.chunked = True
+                chunked[name] = data
+        elif f"{name}: asc.constexpr" in source:
+            _capture.set_scalar(argument.constexpr_value, value)
+        else:
+            argument.scalar = BOOL if isinstance(value, bool) else \
+                INT64 if isinstance(value, int) else FLOAT32
+            _capture.set_scalar(start.arguments.add(name=name).scalar, value)
+    reply = service.compile(request, 120)
+    if reply.outcome != compile_pb2.OUTCOME_OK:
+        raise Wrong("compile", [d for d in reply.diagnostics if d.severity == 1])
+    contract = artifact_pb2.Artifact.FromString(reply.artifact).launch
+    outputs = [p.name for p in contract.parameters if p.WhichOneof("kind") == "tensor" and
+               p.access in (artifact_pb2.ACCESS_WRITE, artifact_pb2.ACCESS_READ_WRITE)]
+    outputs += [r.name for r in contract.results]
+    start.compile.CopyFrom(request)
+    start.options.outputs.extend(outputs)
+    got, done = service.run(start, chunked, 120)
+    assert not done.failure, done.failure
+    if done.outcome != compile_pb2.OUTCOME_OK:
+        raise Wrong("run", list(done.diagnostics))
+    return {name: _arrays.from_bytes(kind.dtype, tuple(kind.shape), data)[() if scalar else ...]
+            for name, (kind, data, scalar) in got.items()}
