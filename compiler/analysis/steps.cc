@@ -119,7 +119,9 @@ bool isContraction(linalg::GenericOp op) {
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1)
     return false;
   FailureOr<linalg::ContractionDimensions> dims = linalg::inferContractionDims(op);
-  return succeeded(dims) && !dims->k.empty() && (!dims->m.empty() || !dims->n.empty());
+  // Each loop is one of the kinds: one that a single operand follows makes it something else.
+  return succeeded(dims) && !dims->k.empty() && (!dims->m.empty() || !dims->n.empty()) &&
+         dims->batch.size() + dims->m.size() + dims->n.size() + dims->k.size() == op.getNumLoops();
 }
 
 void describeGeneric(linalg::GenericOp op, Step &step) {

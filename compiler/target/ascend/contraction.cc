@@ -1,6 +1,7 @@
 #include "compiler/target/ascend/contraction.h"
 
 #include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 
@@ -97,6 +98,17 @@ FailureOr<Contraction> analyseContraction(Planner &planner, linalg::GenericOp op
     reason = "the loops are no contraction";
     return failure();
   }
+  // A reduction that only one input follows, or a parallel loop that no input follows, is in none
+  // of the sets: the cube would run it once.
+  llvm::SmallBitVector covered(op.getNumLoops());
+  for (const auto *loops : {&dims->batch, &dims->m, &dims->n, &dims->k})
+    for (unsigned loop : *loops)
+      covered.set(loop);
+  for (auto [loop, extent] : llvm::enumerate(op.getStaticLoopRanges()))
+    if (!covered.test(loop) && extent != 1) {
+      reason = "a loop selects from one operand only";
+      return failure();
+    }
   Contraction result;
   result.op = op;
   Block &body = op.getRegion().front();

@@ -37,7 +37,8 @@ bool isContraction(mlir::linalg::GenericOp op);
 
 // Brings a contraction into this form: unit dimensions dropped, dimensions merged where the
 // strides allow it, A and B (m and n) swapped so that C's rows are contiguous. Failure with the
-// reason when the cube's loads or stores cannot express the operands. REQUIRES: isContraction(op).
+// reason when the cube's loads or stores cannot express the operands, or when a loop is none of m,
+// n, k and batch. REQUIRES: isContraction(op).
 mlir::FailureOr<Contraction> analyseContraction(Planner &planner, mlir::linalg::GenericOp op,
                                                 std::string &reason);
 
