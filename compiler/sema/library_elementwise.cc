@@ -81,6 +81,8 @@ Value EmitFloatFunction(Emitter &e, const BoundCall &call) {
 // Functions that leave integers as they are.
 Value EmitRounding(Emitter &e, const BoundCall &call) {
   const Value &x = call.args[0];
+  if (x.IsTensor() && !IsFloat(x.dtype))
+    return e.Materialize(call.range, x); // a tensor of its own, as NumPy gives
   if (x.IsNumber() && !IsFloat(x.dtype))
     return x;
   return EmitFloatFunction(e, call);
@@ -101,7 +103,7 @@ Value EmitAbs(Emitter &e, const BoundCall &call) {
     return v;
   }
   if (t == DType::Bool)
-    return x;
+    return x.IsTensor() ? e.Materialize(call.range, x) : x;
   return e.Elementwise(call.range, {x}, t, t,
                        [t](ScalarOps &ops, mlir::ValueRange v) { return ops.Abs(v[0], t); });
 }

@@ -65,6 +65,11 @@ double RoundTo(double v, DType t) {
   return f.convertToDouble();
 }
 
+// A constant as an operand of type `t`. Literals among themselves are Python's doubles.
+double ConstantIn(const Value &x, DType t, bool all_weak) {
+  return all_weak ? x.ConstantAsDouble() : RoundTo(x.ConstantAsDouble(), t);
+}
+
 } // namespace
 
 std::optional<DType> Emitter::CommonType(const SourceRange &range, const Value &x, const Value &y) {
@@ -178,6 +183,19 @@ Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
   }
   if ((op == BinaryOp::Shl || op == BinaryOp::Shr) && y.IsConstant() && y.constant->i < 0)
     return Error("negative-shift", range, "negative shift count");
+  if (op == BinaryOp::Pow && !IsFloat(t) && !IsUnsigned(y.dtype) && !y.IsConstant()) {
+    Value ok = CompareValues(range, CompareOp::Ge, y, Value::WeakInt(0));
+    if (ok.IsTensor()) {
+      Value all = Value::OfKind(Value::Kind::Library);
+      all.library = FindLibraryEntry("all", kAsc);
+      ok = CallValue(range, all, {ok}, {range}, {}, {});
+    }
+    if (ok.IsInvalid())
+      return ok;
+    if (!ok.IsConstant())
+      Check(range, Ssa(ok), nullptr, nullptr,
+            "an integer to a negative power; cast one to a float");
+  }
   if (op == BinaryOp::Pow && IsFloat(t) && y.IsConstant()) {
     // Small powers by multiplication, as NumPy's fast paths.
     double n = y.ConstantAsDouble();
@@ -209,7 +227,7 @@ Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
 Value Emitter::FoldBinary(const SourceRange &range, BinaryOp op, const Value &x, const Value &y,
                           DType t, bool weak) {
   if (IsFloat(t)) {
-    double a = x.ConstantAsDouble(), b = y.ConstantAsDouble(), r = 0;
+    double a = ConstantIn(x, t, weak), b = ConstantIn(y, t, weak), r = 0;
     switch (op) {
     case BinaryOp::Add:
       r = a + b;
@@ -449,7 +467,8 @@ Value Emitter::CompareValues(const SourceRange &range, CompareOp op, const Value
   if (x.IsConstant() && y.IsConstant()) {
     bool less, equal, unordered = false;
     if (IsFloat(t)) {
-      double a = x.ConstantAsDouble(), b = y.ConstantAsDouble();
+      bool weak = x.weak && y.weak;
+      double a = ConstantIn(x, t, weak), b = ConstantIn(y, t, weak);
       less = a < b;
       equal = a == b;
       unordered = std::isnan(a) || std::isnan(b);
@@ -533,6 +552,8 @@ Value Emitter::Unary(const SourceRange &range, syntax::UnaryOperator op, const V
   }
   switch (op) {
   case syntax::UnaryOperator::UAdd:
+    if (x.IsTensor())
+      return Materialize(range, x);
     return t == x.dtype ? x : Cast(range, x, t);
   case syntax::UnaryOperator::USub:
     if (x.IsConstant()) {

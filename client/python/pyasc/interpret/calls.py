@@ -3,8 +3,8 @@
 import ast
 
 from . import dtypes, flow, library, ops
+from .context import CONTEXT
 from .errors import Fault
-from .library import creation
 from .state import MISSING
 from .values import (Function, Method, Module, Range, Unknown, describe, dtype_of, is_number,
                      is_sequence, is_tensor, is_weak, shape_of, strong)
@@ -67,17 +67,17 @@ class Calls:
                 if v is dtypes.FLOAT64:
                     self.check_dtype(v, node)
         if entry.name == "scatter" or entry.name.startswith("atomic_"):
-            self.note_write(node.args[0] if node.args else None, None)
+            self.note_write(args[0] if args else kwargs.get("tensor", kwargs.get("x")))
         if entry.name == "copy" and (len(args) > 1 or "destination" in kwargs):
-            self.note_write(node.args[1] if len(node.args) > 1 else node.keywords[0].value, None)
+            self.note_write(args[1] if len(args) > 1 else kwargs["destination"])
         if not entry.pure:
             self.effects += 1
-        creation.TRANSLATING[0] += 1
-        library.linalg.MIXED[0] = self.options.mixed
+        CONTEXT.translating += 1
+        CONTEXT.mixed = self.options.mixed
         try:
             value = entry.function(*args, **kwargs)
         finally:
-            creation.TRANSLATING[0] -= 1
+            CONTEXT.translating -= 1
         if not self.frames:
             return value, ast.Constant(None)
         function = self.const(entry.function, node)
@@ -252,7 +252,7 @@ class Calls:
 
 def _type_key(v):
     if isinstance(v, Unknown):
-        return (v.t.name, v.shape)
+        return (v.t.name, v.shape, v.root)
     if is_number(v):
         return (dtype_of(v).name, is_weak(v), repr(v))
     if is_sequence(v):

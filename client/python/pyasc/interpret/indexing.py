@@ -41,7 +41,7 @@ def load(base, key):
         return _item(base, key)
     if base.__class__ is Unknown and base.shape is not None:
         shape = _view_shape(base.shape, key)
-        return Unknown(base.t, shape or None)
+        return base.seen_as(shape) if shape else Unknown(base.t)
     hint = "; a parameter that is an array is annotated asc.float32[N] or asc.tensor" \
         if is_scalar(base) else ""
     raise Fault("not-subscriptable", f"{describe(base)} cannot be indexed{hint}")
@@ -271,5 +271,5 @@ def apply(op, old, value):
 
 def transposed(x, order):
     if x.__class__ is Unknown:
-        return Unknown(x.t, tuple(x.shape[i] for i in order))
+        return x.seen_as(tuple(x.shape[i] for i in order))
     return x.view(lambda a: a.transpose(order))

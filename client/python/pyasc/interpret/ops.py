@@ -274,16 +274,52 @@ _NATIVE = frozenset(t.np for t in dtypes.ALL if t not in (BOOL, BFLOAT16))
 _NATIVE_FLOAT = frozenset((np.float16, np.float32, np.float64))
 
 
+# A literal beside a scalar of the type takes the type where it lies in these bounds.
+_BOUNDS = {t.np: (t.low, t.high) for t in dtypes.ALL if t.is_int}
+_BOUNDS.update({t: (-2**63, 2**64) for t in _NATIVE_FLOAT})
+_INTEGERS = {t.np: t for t in dtypes.ALL if t.is_int}
+
+
 def _fast(op, function, native):
-    """binary() with the common cases first: two scalars of one type, or a small literal."""
+    """binary() with the common cases first: two scalars of one type, or a literal that fits."""
     def operation(x, y):
         c = x.__class__
         if c in native:
             d = y.__class__
             if d is c:
                 return function(x, y)
-            if d is int and 0 <= y < 128 or d is float and c in _NATIVE_FLOAT:
+            if d is int:
+                low, high = _BOUNDS[c]
+                if low <= y <= high:
+                    return function(x, c(y))
+            elif d is float and c in _NATIVE_FLOAT:
                 return function(x, c(y))
+        return binary(op, x, y)
+    operation.__name__ = operation.op = op
+    return operation
+
+
+def _fast_whole(op, function):
+    """// and % of integers, through Python's."""
+    def operation(x, y):
+        t = _INTEGERS.get(x.__class__)
+        if t is not None:
+            d = y.__class__
+            if (d is x.__class__ or d is int and t.low <= y <= t.high) and y != 0:
+                return dtypes.wrap(function(int(x), int(y)), t)
+        return binary(op, x, y)
+    operation.__name__ = operation.op = op
+    return operation
+
+
+def _fast_extremum(op):
+    """min and max; what is equal, or NaN, goes the long way."""
+    def operation(x, y):
+        if x.__class__ is y.__class__ and x.__class__ in _NATIVE:
+            if x < y:
+                return x if op == "min" else y
+            if x > y:
+                return y if op == "min" else x
         return binary(op, x, y)
     operation.__name__ = operation.op = op
     return operation
@@ -300,10 +336,11 @@ add = _fast("+", operator.add, _NATIVE)
 subtract = _fast("-", operator.sub, _NATIVE)
 multiply = _fast("*", operator.mul, _NATIVE)
 divide = _fast("/", operator.truediv, _NATIVE_FLOAT)
-floor_divide, modulo, power = _slow("//"), _slow("%"), _slow("**")
+floor_divide, modulo = _fast_whole("//", operator.floordiv), _fast_whole("%", operator.mod)
+power = _slow("**")
 shift_left, shift_right = _slow("<<"), _slow(">>")
 bit_and, bit_or, bit_xor = _slow("&"), _slow("|"), _slow("^")
-minimum, maximum = _slow("min"), _slow("max")
+minimum, maximum = _fast_extremum("min"), _fast_extremum("max")
 
 BY_SYMBOL = {"+": add, "-": subtract, "*": multiply, "/": divide, "//": floor_divide, "%": modulo,
              "**": power, "<<": shift_left, ">>": shift_right, "&": bit_and, "|": bit_or,
@@ -381,7 +418,11 @@ def _comparison(op):
             d = y.__class__
             if d is c:
                 return function(x, y)
-            if d is int and 0 <= y < 128 or d is float and c in _NATIVE_FLOAT:
+            if d is int:
+                low, high = _BOUNDS[c]
+                if low <= y <= high:
+                    return function(x, c(y))
+            elif d is float and c in _NATIVE_FLOAT:
                 return function(x, c(y))
         return compare(op, x, y)
     return operation
@@ -454,7 +495,9 @@ def plus(x):
     _number(x)
     if is_weak(x):
         return +x
-    return cast(x, INT32) if is_scalar(x) and dtype_of(x) is BOOL else x
+    if is_tensor(x):
+        return cast(x, x.t)
+    return cast(x, INT32) if dtype_of(x) is BOOL else x
 
 
 def invert(x):
@@ -465,7 +508,7 @@ def invert(x):
     if is_weak(x):
         return not x if t is BOOL else ~x
     if unknown(x):
-        return x
+        return Unknown(t, x.shape)
     if x.__class__ is Tensor:
         return Tensor(t, np.invert(x.a))
     return t.np(~x)

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import dtypes, library, ops, runtime
 from .bind import Binder, last_name, parameters_of
+from .context import CONTEXT
 from .dtypes import BFLOAT16, BOOL, FLOAT32, INT64
 from .errors import Diagnostic, Fault, Place
 from .program import File, Program
@@ -98,7 +99,9 @@ class Compiled:
         self.parameters = binder.bind()
         self.elementwise = any(p.elementwise for p in self.parameters)
         self._check_elementwise()
-        values = [Unknown(p.t) if p.elementwise else p.value for p in self.parameters]
+        values = [Unknown(p.t) if p.elementwise else
+                  Unknown(p.t, p.value.shape, p.name) if is_tensor(p.value) else p.value
+                  for p in self.parameters]
         translator = Translator(program, options, runtime.FUNCTIONS)
         translator.symbols = {n: size for n, (size, _) in binder.symbols.items()}
         translator.return_node = None
@@ -138,8 +141,8 @@ class Compiled:
         """Which parameters may be written, and whether one buffer may be given for two of them."""
         names = {p.name for p in self.parameters if is_tensor(p.value)}
         self.written = translator.written & names
-        if translator.written - names:
-            self.written |= {n for n in names if "?" in translator.accesses.get(n, ())}
+        if "?" in translator.written:
+            self.written = names
         self.accesses = {n: translator.accesses.get(n, set()) for n in names}
 
     # ---- results ----
@@ -365,18 +368,23 @@ def compile_files(files, kernel, arguments, constants=(), options=None):
     key = (files, tuple((k, type(v).__name__, repr(v)) for k, v in constants))
     parsed = [File(*f) for f in files] if key not in _PROGRAMS else _PROGRAMS[key].files
     try:
-        program = _remember(_PROGRAMS, key, lambda: Program(parsed, constants))
-        function = program.kernel(kernel)
-        constexpr = {p.name for p in parameters_of(function.node)
-                     if p.node.annotation is not None and "constexpr" in ast.dump(p.node.annotation)}
-        types = {n: argument_type(v, n, n in constexpr) for n, v in arguments.items()}
-        mixed, debug = _decorated(program, function, options)
-        options = Options(debug, mixed, options.float64)
-        signature = (key, function.node.name, debug, mixed, options.float64,
-                     tuple((n, repr(t), type(t).__name__) for n, t in types.items()))
-        return _remember(_COMPILED, signature, lambda: Compiled(program, function, types, options))
+        with np.errstate(all="ignore"):
+            return _compile(key, parsed, kernel, arguments, constants, options)
     except Fault as fault:
         raise Rejected([_diagnostic(fault, parsed)]) from None
+
+
+def _compile(key, parsed, kernel, arguments, constants, options):
+    program = _remember(_PROGRAMS, key, lambda: Program(parsed, constants))
+    function = program.kernel(kernel)
+    constexpr = {p.name for p in parameters_of(function.node)
+                 if p.node.annotation is not None and "constexpr" in ast.dump(p.node.annotation)}
+    types = {n: argument_type(v, n, n in constexpr) for n, v in arguments.items()}
+    mixed, debug = _decorated(program, function, options)
+    options = Options(debug, mixed, options.float64)
+    signature = (key, function.node.name, debug, mixed, options.float64,
+                 tuple((n, repr(t), type(t).__name__) for n, t in types.items()))
+    return _remember(_COMPILED, signature, lambda: Compiled(program, function, types, options))
 
 
 def _decorated(program, function, options):
@@ -406,7 +414,7 @@ def run_files(files, kernel, arguments, constants=(), options=None, shuffle=None
     saved = run.prints, run.shuffle, run.echo
     run.prints, run.echo = [], echo
     run.shuffle = None if shuffle is None else random.Random(shuffle)
-    library.linalg.MIXED[0] = compiled.options.mixed
+    CONTEXT.mixed = compiled.options.mixed
     try:
         results = compiled.run(arguments)
         return Outcome(results, run.prints, compiled.written)

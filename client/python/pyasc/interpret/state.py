@@ -17,6 +17,7 @@ class Cell:
         self.key, self.sums = key, sums
         self.kind, self.t, self.shape, self.items, self.fixed = "unset", None, None, None, None
         self.node = None
+        self.root = None
 
     @property
     def wide(self):
@@ -26,7 +27,7 @@ class Cell:
         if self.kind == "scalar":
             return Unknown(self.t)
         if self.kind == "tensor":
-            return Unknown(self.t, self.shape)
+            return Unknown(self.t, self.shape, self.root)
         if self.kind == "tuple":
             return self.sequence(c.load() for c in self.items)
         return self.fixed if self.kind == "fixed" else MISSING
@@ -96,7 +97,9 @@ def store_cell(cell, value, name, node, memory):
             memory.widen(cell.key, both)
         if scalar:
             return ops.cast(strong(value), cell.t)
-        return Unknown(cell.t, cell.shape)
+        # Of several tensors, whichever the run bound.
+        cell.root = value.root if cell.root in (None, value.root) else "?"
+        return Unknown(cell.t, cell.shape, cell.root)
     if cell.kind == "tuple":
         if not is_sequence(value) or len(value) != len(cell.items):
             raise mismatch(f"a tuple of {len(cell.items)}")

@@ -126,7 +126,7 @@ class Statements:
             base, cb = self.base(target.value)
             key, ck = self.expr(target.slice, True)
             self.note_access(target.value, target.slice, key)
-            self.note_write(target.value, key)
+            self.note_write(base)
             try:
                 indexing.store(base, key, value)
             except Fault as fault:
@@ -138,15 +138,16 @@ class Statements:
             self.emit(ast.Expr(store), target)
             return
         if not isinstance(target, (ast.Tuple, ast.List)):
-            if isinstance(target, ast.Starred):
-                raise self.fault("unsupported-star", "starred targets are not supported; name each "
-                                 "element", target)
             raise self.fault("bad-target", "kernels assign to names, elements and slices only",
                              target)
         self.unpack(target, value, code, value_node)
 
     def unpack(self, target, value, code, value_node):
         n = len(target.elts)
+        for t in target.elts:
+            if isinstance(t, ast.Starred):
+                raise self.fault("unsupported-star", "starred targets are not supported; name each "
+                                 "element", t)
         if is_sequence(value):
             items = list(value)
         elif is_tensor(value) and shape_of(value):
@@ -179,7 +180,7 @@ class Statements:
         base, cb = self.base(s.target.value)
         key, ck = self.expr(s.target.slice, True)
         self.note_access(s.target.value, s.target.slice, key)
-        self.note_write(s.target.value, key)
+        self.note_write(base)
         is_float = is_tensor(base) and dtype_of(base).is_float
         half = is_float and dtype_of(base).is_16
         wide = sums and is_float and (not half or self.sums_over_a_loop(s.target))
@@ -219,7 +220,7 @@ class Statements:
         if is_tensor(old):
             # In place, as NumPy does it: every name of the tensor sees it.
             self.accesses.setdefault(name, set()).add("?")
-            self.note_write(s.target, None)
+            self.note_write(old)
             ops.check_store(total, dtype_of(old), "a tensor")
             indexing._check_fits(shape_of(old), total)
             self.emit(ast.Expr(self.call("__augment", [old_code, self.const(Ellipsis, s),
@@ -242,12 +243,10 @@ class Statements:
         finally:
             self.quiet = False
 
-    def note_write(self, node, key):
-        root = node
-        while isinstance(root, (ast.Subscript, ast.Attribute)):
-            root = root.value
-        name = root.id if isinstance(root, ast.Name) else None
-        self.written.add(name if len(self.frames) == 1 else None)
+    def note_write(self, tensor):
+        """Remembers that the memory of a tensor is written."""
+        if isinstance(tensor, Unknown) and tensor.root:
+            self.written.add(tensor.root)
 
     def sums_over_a_loop(self, target):
         """Whether a loop around adds into one place of `target` again and again."""

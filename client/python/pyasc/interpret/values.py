@@ -13,12 +13,17 @@ from .errors import Fault
 
 
 class Unknown:
-    """A scalar (`shape` is None) or tensor of a known type. An extent that is not known is None."""
+    """A scalar (`shape` is None) or tensor of a known type. An extent that is not known is None.
+    `root` is the parameter whose memory a tensor is, "" for memory of its own, "?" when unclear."""
 
-    __slots__ = ("t", "shape")
+    __slots__ = ("t", "shape", "root")
 
-    def __init__(self, t, shape=None):
-        self.t, self.shape = t, shape
+    def __init__(self, t, shape=None, root=""):
+        self.t, self.shape, self.root = t, shape, root
+
+    def seen_as(self, shape):
+        """A view of this tensor."""
+        return Unknown(self.t, shape, self.root)
 
     def __repr__(self):
         return f"?{self.t.name}" + ("" if self.shape is None else str(self.shape))

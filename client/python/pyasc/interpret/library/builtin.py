@@ -154,7 +154,8 @@ def round_(x, digits=None):
         raise Fault("unsupported-argument", "round() to digits is not supported; scale, round and "
                                             "scale back")
     if is_tensor(x):
-        return elementwise.apply_float("round", np.rint, x) if dtype_of(x).is_float else x
+        return elementwise.apply_float("round", np.rint, x) if dtype_of(x).is_float else \
+            ops.cast(x, x.t)
     if not is_scalar(x):
         raise Fault("type-mismatch", f"round() needs a number, not {describe(x)}")
     return _to_int64(x, np.rint) if dtype_of(x).is_float else x

@@ -3,9 +3,9 @@
 import numpy as np
 
 from .. import dtypes, indexing, ops, philox
+from ..context import CONTEXT
 from ..dtypes import FLOAT32, INT64
 from ..values import Tensor
-from . import creation
 from .table import (ASC, Fault, Unknown, constant_int, dtype_argument, dtype_of, entry,
                     expect_tensor, is_scalar, known, new_shape, size_of)
 
@@ -30,12 +30,12 @@ entry(ASC, "atomic_min", pure=False)(_atomic("atomic_min", "min"))
 # One core runs everything here; a kernel whose result depends on how many there are has to say so.
 @entry(ASC, "block_idx", pure=False)
 def block_idx():
-    return Unknown(INT64) if creation.TRANSLATING[0] else np.int64(0)
+    return Unknown(INT64) if CONTEXT.translating else np.int64(0)
 
 
 @entry(ASC, "num_blocks", pure=False)
 def num_blocks():
-    return Unknown(INT64) if creation.TRANSLATING[0] else np.int64(1)
+    return Unknown(INT64) if CONTEXT.translating else np.int64(1)
 
 
 def _random(name, generate, shape, seed, dtype):
@@ -45,7 +45,7 @@ def _random(name, generate, shape, seed, dtype):
         raise Fault("type-mismatch", f"{name} gives floats, not {t.name}")
     if not is_scalar(seed) or not dtype_of(seed).is_int:
         raise Fault("type-mismatch", f"the seed of {name} is an integer")
-    if not known(seed) or creation.TRANSLATING[0]:
+    if not known(seed) or CONTEXT.translating:
         return Unknown(t, shape)
     values = generate(size_of(shape), int(seed)).reshape(shape)
     return ops.from_array(dtypes.array(values, FLOAT32, t), t)

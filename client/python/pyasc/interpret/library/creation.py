@@ -5,18 +5,16 @@ import math
 import numpy as np
 
 from .. import dtypes, indexing, ops
+from ..context import CONTEXT
 from ..dtypes import FLOAT32, INT32
 from ..values import Tensor, new_tensor, strong
 from .table import (ARRAYS, ASC, METHOD, Fault, Unknown, constant_int, dtype_argument, dtype_of,
                     entry, expect_number, expect_tensor, is_scalar, known, new_shape, scalar_of,
                     shape_of, size_of)
 
-# Set by the launcher: memory that is not initialised holds this, so that reading it shows.
-TRANSLATING = [0]
-
 
 def _made(t, shape, fill):
-    if TRANSLATING[0]:
+    if CONTEXT.translating:
         return Unknown(t, shape)
     if t is dtypes.BFLOAT16:
         return new_tensor(t, np.full(shape, ops.as_array(fill, t), np.float32))
@@ -67,7 +65,7 @@ def full(shape, value, dtype=None):
     ops.check_store(value, t, "a tensor")
     if not is_scalar(value):
         indexing._check_fits(shape, value)
-    if not known(value) or TRANSLATING[0]:
+    if not known(value) or CONTEXT.translating:
         return Unknown(t, shape)
     made = _made(t, shape, 0)
     indexing.copy_into(made, value)
@@ -111,7 +109,7 @@ def arange(start, stop=None, step=1, dtype=None):
     if s == 0:
         raise Fault("bad-range", "the step of arange must not be zero")
     n = max(0, math.ceil((b - a) / s))
-    if TRANSLATING[0]:
+    if CONTEXT.translating:
         return Unknown(t, (n,))
     if floats:
         values = np.arange(n).astype(np.float32) * np.float32(s) + np.float32(a)
@@ -127,7 +125,7 @@ def eye(n, m=None, dtype=None):
     t = _type(dtype, FLOAT32)
     if n < 0 or m < 0:
         raise Fault("shape-mismatch", "an axis cannot have a negative size")
-    if TRANSLATING[0]:
+    if CONTEXT.translating:
         return Unknown(t, (n, m))
     return ops.from_array(np.eye(n, m), t)
 
@@ -137,7 +135,7 @@ def copy(source, destination=None):
     if destination is None:
         expect_tensor(source, "the argument of copy")
         if not known(source):
-            return source
+            return Unknown(source.t, source.shape)
         return Tensor(source.t, source.a.copy(),
                       None if source.wide is None else source.read().astype(np.float32))
     expect_tensor(destination, "the destination of copy")

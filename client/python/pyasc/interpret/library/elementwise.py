@@ -77,7 +77,9 @@ _float_functions()
 def _rounding(name, function):
     def operation(x):
         expect_number(x, f"the argument of {name}")
-        return apply_float(name, function, x) if dtype_of(x).is_float else x
+        if dtype_of(x).is_float:
+            return apply_float(name, function, x)
+        return ops.cast(x, x.t) if is_tensor(x) else x  # a copy, as NumPy gives
     return operation
 
 
@@ -95,8 +97,10 @@ def absolute(x):
     if is_weak(x):
         return abs(x) if not isinstance(x, bool) else x
     t = dtype_of(x)
-    if not known(x) or t is BOOL:
-        return x
+    if not known(x):
+        return Unknown(t, x.shape)
+    if t is BOOL:
+        return ops.cast(x, t)
     if x.__class__ is Tensor:
         return ops.from_array(np.abs(ops.as_array(x, t)), t)
     if t.is_float:
@@ -111,7 +115,7 @@ def sign(x):
         x = dtypes.scalar(x, dtypes.weak_dtype(x))
     t = dtype_of(x)
     if not known(x):
-        return x
+        return Unknown(t, x.shape)
     a = ops.as_array(x, t)
     r = a if t is BOOL else np.sign(a)
     return ops.from_array(r, t) if is_tensor(x) else dtypes.scalar(wide(t).np(r), t)

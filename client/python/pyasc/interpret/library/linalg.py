@@ -3,13 +3,11 @@
 import numpy as np
 
 from .. import dtypes, indexing, ops
+from ..context import CONTEXT
 from ..dtypes import BOOL, FLOAT32
 from .table import (ARRAYS, ASC, METHOD, Fault, Unknown, constant_bool, dtype_of, entry,
                     expect_tensor, known, result, shape_of, unknown_result, wide)
 from ..values import shape_text
-
-# Set by the launcher from @asc.kernel(precision='mixed').
-MIXED = [False]
 
 
 def _flipped(x, flip):
@@ -21,7 +19,7 @@ def _flipped(x, flip):
 
 def _product_type(x, y):
     tx, ty = dtype_of(x), dtype_of(y)
-    if MIXED[0] and tx is not ty and tx.is_float and ty.is_float and (tx.is_16 or ty.is_16):
+    if CONTEXT.mixed and tx is not ty and tx.is_float and ty.is_float and (tx.is_16 or ty.is_16):
         # The wider operand is rounded to the other's type; the sums stay float32.
         t = tx if tx.is_16 else ty
         return t, ops.cast(x, t), ops.cast(y, t)
@@ -83,5 +81,5 @@ def outer(x, y):
 
 def _expanded(x, axis):
     if not known(x):
-        return Unknown(x.t, x.shape[:axis] + (1,) + x.shape[axis:])
+        return x.seen_as(x.shape[:axis] + (1,) + x.shape[axis:])
     return x.view(lambda a: np.expand_dims(a, axis))

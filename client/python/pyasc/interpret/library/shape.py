@@ -21,14 +21,14 @@ def reshaped(x, shape):
     known_part = size_of([d for d in shape if d != -1])
     asked = shape
     if count is None:
-        return Unknown(x.t, tuple(None if d == -1 else d for d in shape))
+        return x.seen_as(tuple(None if d == -1 else d for d in shape))
     if -1 in shape and known_part:
         shape = tuple(count // known_part if d == -1 else d for d in shape)
     if size_of(shape) != count or -1 in shape:
         raise Fault("shape-mismatch", f"cannot reshape {shape_text_of(shape_of(x))} into "
                                       f"{shape_text_of(asked)}")
     if not known(x):
-        return Unknown(x.t, shape)
+        return x.seen_as(shape)
     return x.view(lambda a: a.reshape(shape))
 
 
@@ -49,7 +49,7 @@ def flatten(x):
 def ravel(x):
     expect_tensor(x, "the argument of ravel")
     n = size_of(shape_of(x))
-    return Unknown(x.t, (None,)) if n is None else reshaped(x, (n,))
+    return x.seen_as((None,)) if n is None else reshaped(x, (n,))
 
 
 @entry(ARRAYS + (METHOD,), "transpose")
@@ -105,7 +105,7 @@ def expand_dims(x, axis):
     shape = shape_of(x)
     at = axis_of(axis, len(shape) + 1)
     if not known(x):
-        return Unknown(x.t, shape[:at] + (1,) + shape[at:])
+        return x.seen_as(shape[:at] + (1,) + shape[at:])
     return x.view(lambda a: np.expand_dims(a, at))
 
 
@@ -123,7 +123,7 @@ def squeeze(x, axis=None):
                                               "away")
     left = tuple(d for i, d in enumerate(shape) if i not in drop)
     if not known(x):
-        return Unknown(x.t, left)
+        return x.seen_as(left)
     return x.view(lambda a: a.reshape(left))
 
 
@@ -182,7 +182,7 @@ def split(x, parts, axis=0):
         raise Fault("shape-mismatch", f"an axis of {n} does not split into {count} equal parts")
     if not known(x):
         one = None if n is None else n // count
-        return [Unknown(x.t, x.shape[:at] + (one,) + x.shape[at + 1:])] * count
+        return [x.seen_as(x.shape[:at] + (one,) + x.shape[at + 1:])] * count
     size = n // count
     before = (slice(None),) * at
     return [x.view(lambda a, i=i: a[before + (slice(i * size, (i + 1) * size),)])
@@ -266,6 +266,8 @@ def take(x, indices, axis=None):
     at = 0 if axis is None else axis_of(axis, len(shape_of(x)))
     shape = shape_of(x)[:at] + shape_of(indices) + shape_of(x)[at + 1:]
     if not known(x, indices):
+        if is_known_int(indices) and shape_of(x)[at] is not None:
+            checked_positions(indices, at, shape_of(x)[at])
         return Unknown(x.t, shape or None)
     positions = checked_positions(indices, at, x.a.shape[at])
     made = ops.from_array(np.take(x.read(), positions, at, mode="wrap"), x.t)
