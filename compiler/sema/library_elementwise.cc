@@ -175,16 +175,17 @@ Value EmitTest(Emitter &e, const BoundCall &call) {
   int test = call.entry->tag;
   if (!e.ExpectNumber(call.where[0], x, "the argument of " + std::string(call.entry->name)))
     return Value::Invalid();
-  DType t = IsFloat(x.dtype) ? x.dtype : DType::Float32;
-  return e.Elementwise(call.range, {x}, t, DType::Bool, [=](ScalarOps &ops, mlir::ValueRange v) {
-    mlir::Value nan = ops.IsNan(v[0]);
+  DType from = IsFloat(x.dtype) ? x.dtype : DType::Float32;
+  DType t = from == DType::BFloat16 ? DType::Float32 : from; // LLVM's copysign of bfloat16 is wrong
+  return e.Elementwise(call.range, {x}, from, DType::Bool, [=](ScalarOps &ops, mlir::ValueRange v) {
+    mlir::Value f = ops.Cast(v[0], from, t), nan = ops.IsNan(f);
     if (test == kIsNan)
       return nan;
     if (test == kSignBit) {
-      mlir::Value sign = ops.b.create<math::CopySignOp>(ops.loc, ops.Float(t, 1), v[0]);
+      mlir::Value sign = ops.b.create<math::CopySignOp>(ops.loc, ops.Float(t, 1), f);
       return ops.Compare(CompareOp::Lt, sign, ops.Float(t, 0), t);
     }
-    mlir::Value inf = ops.Compare(CompareOp::Eq, ops.Abs(v[0], t),
+    mlir::Value inf = ops.Compare(CompareOp::Eq, ops.Abs(f, t),
                                   ops.Float(t, std::numeric_limits<double>::infinity()), t);
     return test == kIsInf ? inf : ops.Not(ops.Or(nan, inf));
   });

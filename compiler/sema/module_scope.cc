@@ -11,6 +11,17 @@ namespace {
 
 bool IsOurModule(std::string_view name) { return name == "pyasc" || name == "asc"; }
 
+// `asc.dims("N C")`, or `dims(...)`.
+bool MakesDims(const Expr *e) {
+  auto *call = llvm::dyn_cast<Call>(e);
+  if (!call)
+    return false;
+  if (auto *a = llvm::dyn_cast<Attribute>(call->func))
+    return a->attr == "dims";
+  auto *n = llvm::dyn_cast<syntax::Name>(call->func);
+  return n && n->id == "dims";
+}
+
 class Binder {
 public:
   Binder(uint32_t index, FileScope &file, const ConstantFolder &fold)
@@ -57,6 +68,8 @@ private:
     }
     case NodeKind::Assign: {
       auto *a = llvm::cast<Assign>(s);
+      if (MakesDims(a->value))
+        return; // symbolic axes, which annotations bind
       Value v = fold_(index_, a->value);
       for (const Expr *t : a->targets)
         SetTarget(t, v);

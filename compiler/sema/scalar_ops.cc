@@ -140,6 +140,8 @@ mlir::Value ScalarOps::Invert(mlir::Value x, DType t) {
 }
 
 mlir::Value ScalarOps::Abs(mlir::Value x, DType t) {
+  if (t == DType::BFloat16) // few targets have it there; the way through float32 is exact
+    return Cast(Abs(Cast(x, t, DType::Float32), DType::Float32), DType::Float32, t);
   if (IsFloat(t))
     return b.create<math::AbsFOp>(loc, x);
   if (IsUnsigned(t))

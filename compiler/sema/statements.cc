@@ -448,7 +448,9 @@ void Emitter::EmitAugAssign(const AugAssign *s) {
         }
         it->second.last_stores.clear();
         it->second.value.reset();
-        StoreCell(*it->second.home, sum, range, n->id, nullptr);
+        // As it is: the cell holds the sum in float32 whatever the variable's type.
+        b_.create<affine::AffineStoreOp>(Loc(range), SsaAs(sum, DType::Float32), raw.memref,
+                                         mlir::ValueRange{});
         return;
       }
     }

@@ -83,9 +83,6 @@ class Binder:
 
     def bind_one(self, p):
         annotation = p.node.annotation
-        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-            annotation = p.node.annotation = ast.copy_location(
-                ast.parse(annotation.value, mode="eval").body, annotation)
         base = annotation.value if isinstance(annotation, ast.Subscript) else annotation
         has_dims = isinstance(annotation, ast.Subscript)
         name = last_name(base)
@@ -139,7 +136,7 @@ class Binder:
         if p.default is None:
             raise self.fail(p, "missing-argument", f"no argument was given for parameter '{p.name}'")
         try:
-            value = self.program.fold(None, self.function.file, p.default)
+            value = self.program.fold(self.function.file, p.default)
         except Fault:
             raise self.fail(p, "bad-default", f"the default value of '{p.name}' is no constant") \
                 from None
@@ -181,7 +178,7 @@ class Binder:
             return x and (-x[0], x[1], -x[2])
         if not isinstance(node, ast.BinOp):
             try:
-                value = self.program.fold(None, self.function.file, node)
+                value = self.program.fold(self.function.file, node)
             except Fault:
                 return None
             return (value, "", 0) if type(value) is int else None

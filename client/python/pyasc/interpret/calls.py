@@ -159,7 +159,7 @@ class Calls:
             elif p.arg in by_name:
                 value, code = by_name.pop(p.arg)
             elif p.arg in defaults:
-                value = self.program.fold(self, function.file, defaults[p.arg])
+                value = self.program.fold(function.file, defaults[p.arg])
                 code = self.const(value, node)
             else:
                 raise refuse("argument-count", f"'{f.name}' is missing its argument '{p.arg}'")

@@ -65,24 +65,59 @@ class Program:
         return self.files[file].names
 
     def kernel(self, name):
-        """The Function of a kernel by name, or the only one."""
-        kernels = [k for f in self.files for k in f.kernels]
-        if name is None:
-            if len(kernels) != 1:
-                known = ", ".join(k.node.name for k in kernels)
-                raise Fault("unknown-kernel", "the file has several kernels; name one of them: "
-                                              f"{known}" if kernels else "the file has no kernel: "
-                                              "decorate a function with @asc.kernel")
-            return kernels[0]
-        for k in kernels:
+        """The Function of a kernel of the first file by name, or the only one."""
+        kernels = self.files[0].kernels
+        names = ", ".join(k.node.name for k in kernels)
+        if not kernels:
+            raise Fault("no-kernel", "the file has no kernel; decorate a function with @asc.kernel",
+                        ast.Pass(lineno=self.files[0].first_line, col_offset=0))
+        if not name:
+            if len(kernels) == 1:
+                return kernels[0]
+            raise Fault("ambiguous-kernel", f"the file has several kernels ({names}); name one",
+                        kernels[1].node)
+        for k in reversed(kernels):  # as in Python, the last definition of a name counts
             if k.node.name == name:
                 return k
-        close = library.closest(name, [k.node.name for k in kernels])
-        hint = f"; did you mean '{close}'?" if close else \
-            f"; it has {', '.join(k.node.name for k in kernels)}" if kernels else ""
-        raise Fault("unknown-kernel", f"the file has no kernel '{name}'{hint}")
+        found = self.find(0, name)
+        if found is not None and isinstance(found.value, Function):
+            raise Fault("unknown-kernel", f"'{name}' is no kernel: decorate it with @asc.kernel",
+                        found.node)
+        raise Fault("unknown-kernel", f"there is no kernel '{name}'; the file has {names}")
 
-    def fold(self, translator, file, node):
+    def kernel_options(self, kernel):
+        """(precision, debug) as the kernel's decorator says."""
+        precision, debug = "", False
+        for d in kernel.node.decorator_list:
+            if not _is_kernel_decorator(d):
+                raise Fault("unknown-decorator", "a kernel has the decorator @asc.kernel alone; host "
+                            "decorators are not run", d, kernel.file)
+            if not isinstance(d, ast.Call):
+                continue
+            for x in d.args:
+                raise Fault("unknown-option", "@asc.kernel takes options by name: precision, debug",
+                            x, kernel.file)
+            for k in d.keywords:
+                try:
+                    value = self.fold(kernel.file, k.value)
+                except Fault:
+                    value = None
+                if k.arg == "precision" and isinstance(value, str):
+                    if value not in ("mixed", "auto", ""):
+                        raise Fault("unknown-option", f"unknown precision '{value}'; it is 'mixed' "
+                                    "or 'auto'", k, kernel.file)
+                    precision = value
+                elif k.arg == "debug" and isinstance(value, int):
+                    debug = debug or bool(value)
+                elif k.arg in ("precision", "debug"):
+                    raise Fault("unknown-option", f"the option '{k.arg}' needs a constant", k,
+                                kernel.file)
+                else:
+                    raise Fault("unknown-option", f"@asc.kernel has no option '{k.arg}'; it has "
+                                "precision and debug", k, kernel.file)
+        return precision, debug
+
+    def fold(self, file, node):
         """The value of a module-level expression."""
         t = self.folder
         saved = t.frames, getattr(t, "module_file", 0)
@@ -158,7 +193,7 @@ class Program:
 
     def _folded(self, index, node):
         try:
-            return self.fold(self.folder, index, node)
+            return self.fold(index, node)
         except Fault:
             return MISSING
 
@@ -184,8 +219,8 @@ class Program:
 
 
 def _makes_dims(node):
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and \
-        node.func.attr == "dims"
+    return isinstance(node, ast.Call) and \
+        getattr(node.func, "attr", getattr(node.func, "id", "")) == "dims"
 
 
 def _module(name):

@@ -168,8 +168,6 @@ class Compiled:
 
     @staticmethod
     def _annotations(returns, n, sequence):
-        if isinstance(returns, ast.Constant) and isinstance(returns.value, str):
-            returns = ast.parse(returns.value, mode="eval").body
         if not sequence:
             return [returns]
         each = []
@@ -380,27 +378,13 @@ def _compile(key, parsed, kernel, arguments, constants, options):
     constexpr = {p.name for p in parameters_of(function.node)
                  if p.node.annotation is not None and "constexpr" in ast.dump(p.node.annotation)}
     types = {n: argument_type(v, n, n in constexpr) for n, v in arguments.items()}
-    mixed, debug = _decorated(program, function, options)
+    precision, debug = program.kernel_options(function)
+    # What the call says of precision goes before the text.
+    mixed, debug = options.mixed or precision == "mixed", options.debug or debug
     options = Options(debug, mixed, options.float64)
     signature = (key, function.node.name, debug, mixed, options.float64,
                  tuple((n, repr(t), type(t).__name__) for n, t in types.items()))
     return _remember(_COMPILED, signature, lambda: Compiled(program, function, types, options))
-
-
-def _decorated(program, function, options):
-    """The options of the kernel's decorator, beside those of the call."""
-    mixed, debug = options.mixed, options.debug
-    for d in function.node.decorator_list:
-        for k in d.keywords if isinstance(d, ast.Call) else ():
-            try:
-                value = program.fold(None, function.file, k.value)
-            except Fault:
-                continue
-            if k.arg == "precision":
-                mixed = mixed or value == "mixed"
-            if k.arg == "debug":
-                debug = debug or bool(value)
-    return mixed, debug
 
 
 def run_files(files, kernel, arguments, constants=(), options=None, shuffle=None, echo=None):
