@@ -8,7 +8,11 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-deprecated-declarations)
 if(PYASC_SANITIZE)
-  add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize=vptr)
+  # Line tables are what reports need; asserts stay on. `fuzzer-no-link` counts the branches taken,
+  # for the programs in tests/fuzz/libfuzzer. What libMLIR does itself is seen by neither.
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -gline-tables-only")
+  add_compile_options(-fsanitize=address,undefined,fuzzer-no-link -fno-sanitize=vptr
+                      -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()
 

@@ -236,8 +236,11 @@ void Lexer::LexLineStart() {
         continued_width = width;
         continued_alt = alt_width;
       }
+      Position backslash = Here();
       Bump(1);
       BumpNewline();
+      if (AtEnd())
+        ComplainNoLineFollows(backslash);
       width = alt_width = 0;
       continue;
     }
@@ -365,14 +368,22 @@ void Lexer::LexBackslash() {
   Bump(1);
   if (AtNewline()) {
     BumpNewline();
+    if (AtEnd() && brackets_.empty()) // an open bracket is complaint enough
+      ComplainNoLineFollows(start);
     return;
   }
   if (AtEnd())
-    diags_.Error("stray-backslash", From(start), "a backslash joins lines, but no line follows");
+    ComplainNoLineFollows(start);
   else
     diags_.Error("stray-backslash", From(start),
                  "expected the end of the line after a backslash, which joins two lines");
   Emit(TokenKind::Error, start);
+}
+
+void Lexer::ComplainNoLineFollows(const Position &backslash) {
+  SourceRange range = {options_.file, backslash.line, backslash.column, backslash.line,
+                       backslash.column + 1};
+  diags_.Error("stray-backslash", range, "a backslash joins lines, but no line follows");
 }
 
 void Lexer::LexOperator() {

@@ -53,6 +53,7 @@ private:
   void LexEndOfFile();
   void LexIndentation(uint32_t width, uint32_t alt_width);
   void LexBackslash();
+  void ComplainNoLineFollows(const Position &backslash);
   void LexOperator();
   void SkipComment();
   void LexOpen(TokenKind kind);

@@ -130,6 +130,10 @@ Expr *Parser::ParseLiteralExpr() {
   Expr *real = ParseSignedNumber();
   if (!At(TokenKind::Plus) && !At(TokenKind::Minus))
     return real;
+  const auto *negated = llvm::dyn_cast<UnaryOp>(real);
+  const auto *number = llvm::dyn_cast<Constant>(negated != nullptr ? negated->operand : real);
+  if (number != nullptr && number->constant_kind == ConstantKind::Complex)
+    Complain("invalid-pattern", real->range, "expected a real number before an imaginary one");
   auto *node = New<BinOp>();
   node->op_range = Here();
   node->op = At(TokenKind::Plus) ? Operator::Add : Operator::Sub;

@@ -207,14 +207,18 @@ void Parser::AddField(StringParts &parts, bool raw) {
     parts.literal.append(text_.substr(text_begin, Peek().begin - text_begin));
     parts.ExtendRange(SourceRange::Join(RangeOf(start).End(), Here().Begin()));
   }
-  if (Eat(TokenKind::Exclamation)) {
-    std::string_view conversion = At(TokenKind::Name) ? TextOf(Peek()) : std::string_view();
+  if (At(TokenKind::Exclamation)) {
+    uint32_t after = Peek().end;
+    Advance();
+    bool adjacent = At(TokenKind::Name) && Peek().begin == after;
+    std::string_view conversion = adjacent ? TextOf(Peek()) : std::string_view();
     if (conversion == "s" || conversion == "r" || conversion == "a") {
       node->conversion = conversion[0];
       Advance();
     } else {
       Fail("invalid-conversion", Here(),
-           "expected 's', 'r' or 'a' after '!' in an f-string, met " + DescribeNext());
+           "expected 's', 'r' or 'a' right after '!' in an f-string, met " +
+               (At(TokenKind::Name) && !adjacent ? "a blank" : DescribeNext()));
     }
   }
   if (At(TokenKind::Colon))

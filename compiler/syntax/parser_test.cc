@@ -77,6 +77,7 @@ TEST(ParserTest, OneFaultIsOneErrorAtTheRightPlace) {
       {"x = f'{}'\n", "1:8-9 expected-expression"},
       {"x = f'{a b}'\n", "1:10-11 expected-token"},
       {"x = f'{a!z}'\n", "1:10-11 invalid-conversion"},
+      {"x = f'{a! r}'\n", "1:11-12 invalid-conversion"},
       {"x = f'a}'\n", "1:8-9 unmatched-bracket"},
       {"x = 012\n", "1:5-8 invalid-number"},
       {"x = 1__0\n", "1:7-9 invalid-number"},
@@ -90,6 +91,9 @@ TEST(ParserTest, OneFaultIsOneErrorAtTheRightPlace) {
       {"x = b'é'\n", "1:7-8 invalid-string"},
       {"x = 'a' b'b'\n", "1:9-13 invalid-string"},
       {"x = 1 \\ 2\n", "1:7-8 stray-backslash"},
+      {"x = 1 \\\n", "1:7-8 stray-backslash"},
+      {"x = (1 \\\n", "1:5-6 unclosed-bracket"},
+      {"x = 1\n \\\r\n", "2:2-3 stray-backslash"},
       {"ª = 1\n", "1:1-2 identifier-not-normal"},
       {"f(x) = 1\n", "1:1-5 invalid-target"},
       {"(a, 1) = x\n", "1:5-6 invalid-target"},
@@ -116,6 +120,8 @@ TEST(ParserTest, OneFaultIsOneErrorAtTheRightPlace) {
       {"x = a if b\n", "1:11-11 expected-token"},
       {"@a\nx\n", "2:1-2 expected-token"},
       {"match x:\n  case 1 2: pass\n", "2:10-11 expected-token"},
+      {"match x:\n  case 2j + 2j: pass\n", "2:8-10 invalid-pattern"},
+      {"match x:\n  case -1 - 2: pass\n", "2:13-14 invalid-pattern"},
       {"match x:\n  y\n", "2:3-4 expected-token"},
       {"with (a as 1, b): pass\n", "1:12-13 invalid-target"},
   };
@@ -193,6 +199,64 @@ TEST(ParserTest, LinesCountFromFirstLine) {
 
 TEST(ParserTest, AByteOrderMarkTakesNoColumn) {
   EXPECT_THAT(Errors("\xEF\xBB\xBFx = $\n"), ElementsAre("1:5-6 invalid-character"));
+}
+
+// Where the only '$' of a text is, found by counting.
+std::string PlaceOfDollar(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF"))
+    text.remove_prefix(3);
+  int line = 1, column = 1;
+  for (size_t i = 0; text[i] != '$'; ++i) {
+    if (text[i] == '\n' || (text[i] == '\r' && text[i + 1] != '\n')) {
+      ++line;
+      column = 1;
+    } else if (text[i] != '\r') {
+      column += (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
+    }
+  }
+  return std::to_string(line) + ":" + std::to_string(column);
+}
+
+TEST(ParserTest, PositionsCountTheCharactersOfTheLineAsWritten) {
+  const std::string_view texts[] = {
+      "\tx = $\n",
+      "x\t=\t$\n",
+      "if x:\n\tif y:\n\t    日 = $\n",
+      "é = 'e\u0301' + $\n",
+      "x = '日本\U0001F600' + $\n",
+      "a\r\nb = $\r\n",
+      "a\rb = $\r",
+      "a\r\r\n\n\r\nb = $",
+      "\xEF\xBB\xBFx = $\n",
+      "\xEF\xBB\xBF\r\n  x = $\n",
+      "x\n\f$\n",
+      "x\n \f\n\f\fy = $\n",
+      "x = 1 + \\\n  $\n",
+      "x = 1 + \\\r\n\t日 * \\\r  $\n",
+      "x = (1,\r\n\t日, # 日\n\n $)\n",
+      "x = '''a\r\nb\r日''' + $\n",
+      "x = 'a\\\r\n日' + $\n",
+      "x = f'''\n{y}\r\n日{$}'''\n",
+      "x = f'日{y:日}' + $\n",
+      "x = f'{\r\n日 + $}'\n",
+      "# 日本\n$\n",
+      "\\\n日 = $\n",
+  };
+  for (std::string_view text : texts) {
+    std::vector<v1::Diagnostic> all = ParseText(text).diagnostics;
+    ASSERT_EQ(all.size(), 1u) << text;
+    const v1::SourceRange &r = all[0].range();
+    EXPECT_EQ(std::to_string(r.line()) + ":" + std::to_string(r.column()), PlaceOfDollar(text))
+        << text;
+    // The line that is shown with the message has it there, too.
+    std::string_view shown = all[0].source_line();
+    for (uint32_t column = 0; !shown.empty(); shown.remove_prefix(1)) {
+      column += (static_cast<unsigned char>(shown[0]) & 0xC0) != 0x80;
+      if (column == r.column())
+        break;
+    }
+    EXPECT_TRUE(shown.starts_with("$")) << text << " shows " << all[0].source_line();
+  }
 }
 
 TEST(ParserTest, EmptyTextsAreModules) {
