@@ -8,5 +8,5 @@ def k(A: asc.float32[N], n: int):
             if A[j] == A[i]:
                 break
         else:
-            A[i] = j
+            A[i] = i
     return -1.0

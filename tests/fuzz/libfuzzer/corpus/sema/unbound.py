@@ -6,4 +6,4 @@ def k(A, B):
     B[0] = last + i
     if A[0] > 0:
         z = 1
-    B[1] = z
+    B[1] = last
