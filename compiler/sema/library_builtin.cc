@@ -117,7 +117,8 @@ Value EmitInt(Emitter &e, const BoundCall &call) {
                    "int() takes a scalar; cast a tensor with asc.int32(x)");
   if (x.kind == Value::Kind::String || !x.IsScalar())
     return e.Error("type-mismatch", call.where[0], "int() needs a number, not " + Describe(x));
-  if (x.IsConstant()) {
+  // Only a literal gives a literal: a variable's type must not depend on whether it is known.
+  if (x.IsConstant() && x.weak) {
     if (!IsFloat(x.dtype))
       return Value::WeakInt(x.constant->i);
     if (!std::isfinite(x.constant->f) || std::fabs(x.constant->f) > 9e18)
@@ -143,7 +144,7 @@ Value EmitFloat(Emitter &e, const BoundCall &call) {
     return e.Error("type-mismatch", call.where[0],
                    "float() needs a number, not " + Describe(x) +
                        (x.IsTensor() ? "; cast a tensor with asc.float32(x)" : ""));
-  if (x.IsConstant())
+  if (x.IsConstant() && x.weak)
     return Value::WeakFloat(x.ConstantAsDouble());
   return e.Cast(call.range, x, x.dtype == DType::Float64 ? DType::Float64 : DType::Float32);
 }
@@ -164,7 +165,7 @@ Value EmitRound(Emitter &e, const BoundCall &call) {
     return e.Error("type-mismatch", call.where[0], "round() needs a number, not " + Describe(x));
   if (!IsFloat(x.dtype))
     return x;
-  if (x.IsConstant())
+  if (x.IsConstant() && x.weak)
     return Value::WeakInt(static_cast<Int>(std::nearbyint(x.constant->f)));
   // To an integer, ties to even.
   DType t = x.dtype, wide = Is16BitFloat(t) ? DType::Float32 : t;
@@ -184,7 +185,7 @@ Value EmitMathFloor(Emitter &e, const BoundCall &call) {
   if (!IsFloat(x.dtype))
     return x;
   int which = call.entry->tag;
-  if (x.IsConstant()) {
+  if (x.IsConstant() && x.weak) {
     double f = x.constant->f;
     return Value::WeakInt(static_cast<Int>(which == 0   ? std::floor(f)
                                            : which == 1 ? std::ceil(f)

@@ -275,6 +275,21 @@ def test_a_loop_of_ten_thousand_iterations_takes_well_under_a_second():
     assert time.process_time() - begin < 0.8
 
 
+def test_the_library_is_the_packages():
+    import inspect
+    from pyasc import library as stubs
+    from pyasc.interpret import library
+    for name in stubs.__all__:
+        entry = library.TABLE[("asc", name)]
+        assert str(entry.signature) == str(inspect.signature(getattr(stubs, name))), name
+
+
+def test_deep_nesting_is_an_error_and_no_crash():
+    for text in ("(" * 5000 + "A[0]" + ")" * 5000, "-" * 5000 + "A[0]", "A[0]" + " + 1" * 20000):
+        error = wrong("A: asc.float32[N]", f"    return {text}", A=A)
+        assert error.code in ("nesting-too-deep", "syntax-error"), error
+
+
 # ---- what the compiler does not have yet ----
 
 def test_philox_gives_the_known_answers():

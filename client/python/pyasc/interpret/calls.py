@@ -116,11 +116,7 @@ class Calls:
         made = self.specialised.get(key)
         if made is None:
             path = f"({f.name}:{key[1]})"
-            try:
-                made = self.function(function, values, node, path)
-            except Fault as fault:
-                fault.notes.append((f"in '{f.name}', called here", node, self.file))
-                raise
+            made = self.function(function, values, node, path)
             self.specialised[key] = made
         name, value = made
         self.effects += 1

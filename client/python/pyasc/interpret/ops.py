@@ -22,7 +22,7 @@ def common_type(x, y):
     if wx and wy:
         if tx.is_float or ty.is_float:
             return FLOAT32
-        return tx if tx.bits >= ty.bits and tx is not BOOL else ty
+        return tx if tx.bits >= ty.bits else ty
     if wx or wy:
         weak, tw, ts = (x, tx, ty) if wx else (y, ty, tx)
         if tw.is_float:
@@ -30,6 +30,8 @@ def common_type(x, y):
         if ts is BOOL:
             return tw
         if not ts.is_float and not ts.low <= weak <= ts.high:
+            if ts is INT32 and (y if wx else x).__class__ is INT32.np:
+                return INT64  # a constant, which is an int32 for want of anything wider
             raise Fault("literal-overflow", f"the literal {int(weak)} does not fit into {ts.name}; "
                                             "cast the other operand to a wider type")
         return ts
@@ -506,12 +508,12 @@ def invert(x):
     if t.is_float:
         raise Fault("type-mismatch", f"'~' needs integers or bools, not {t.name}")
     if is_weak(x):
-        return not x if t is BOOL else ~x
+        return ~x
     if unknown(x):
         return Unknown(t, x.shape)
     if x.__class__ is Tensor:
         return Tensor(t, np.invert(x.a))
-    return t.np(~x)
+    return t.np(~dtypes.scalar(x, t))
 
 
 def cast(x, t):

@@ -370,6 +370,9 @@ def compile_files(files, kernel, arguments, constants=(), options=None):
             return _compile(key, parsed, kernel, arguments, constants, options)
     except Fault as fault:
         raise Rejected([_diagnostic(fault, parsed)]) from None
+    except RecursionError:
+        fault = Fault("nesting-too-deep", "this is nested deeper than the interpreter can follow")
+        raise Rejected([_diagnostic(fault, parsed)]) from None
 
 
 def _compile(key, parsed, kernel, arguments, constants, options):

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import dtypes, indexing, library, ops
 from .errors import Fault
-from .values import Range, Tensor, Unknown, is_sequence, load_scalar
+from .values import Tensor, is_sequence, load_scalar, strong
 
 
 class Run(threading.local):
@@ -102,6 +102,8 @@ def attribute(value, name):
 def format_value(value, spec=""):
     """A value as asc.print shows it: numbers as Python prints them (the shortest decimal that reads
     back as the same number of that type), tensors as nested lists."""
+    if value.__class__ is float:
+        value = strong(value)  # what a variable would hold
     if value.__class__ is Tensor:
         a = value.read()
         if a.ndim == 0:
@@ -126,8 +128,8 @@ def format_value(value, spec=""):
     return str(value)
 
 
-def print_line(*parts):
-    line = " ".join(parts)
+def print_line(*values):
+    line = " ".join(values)
     RUN.prints.append(line)
     if RUN.echo is not None:
         RUN.echo(line)

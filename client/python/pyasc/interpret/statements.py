@@ -40,12 +40,27 @@ class Statements:
     def statement_list(self, stmts):
         """Translates statements into self.body; JUMPS when what follows is never reached."""
         for i, s in enumerate(stmts):
-            if isinstance(s, ast.If):
-                end, consumed = self.if_statement(s, stmts[i + 1:])
-                if consumed or end == JUMPS:
-                    return end
-            elif self.statement(s) == JUMPS:
-                return JUMPS
+            frame, body, uncertain, loops = (self.frame, self.body, self.uncertain,
+                                             len(self.frame.loops))
+            env = None
+            if isinstance(s, (ast.If, *flow.LOOPS)):
+                env = {n: slot.copy() for n, slot in self.env.items()}
+            try:
+                if isinstance(s, ast.If):
+                    end, consumed = self.if_statement(s, stmts[i + 1:])
+                    if consumed or end == JUMPS:
+                        return end
+                elif self.statement(s) == JUMPS:
+                    return JUMPS
+            except Fault as fault:
+                del self.frames[self.frames.index(frame) + 1:]
+                self.record(fault)
+                self.body, self.uncertain = body, uncertain
+                del frame.loops[loops:]
+                if env is not None:
+                    self.env = env
+                if isinstance(s, (ast.Return, ast.Break, ast.Continue)):
+                    return JUMPS
         return FALLS
 
     def block(self, translate):

@@ -79,9 +79,16 @@ class Translator(Expressions, Statements, Calls):
             self.unit = Unit()
             self.frames, self.specialised, self.counter = [], {}, 0
             self.constants, self.uncertain, self.effects = {}, 0, 0
-            self.accesses, self.written = {}, set()
-            name, value = self.function(function, values, None, "")
+            self.accesses, self.written, self.faults = {}, set(), []
+            name = value = None
+            try:
+                name, value = self.function(function, values, None, "")
+            except Fault as fault:
+                self.faults.append(fault)
+            # While types still widen, a fault may be one of a type that does not stay.
             if not self.memory.changed:
+                if self.faults:
+                    raise self.faults[0]
                 return self.unit, name, value
         raise Fault("variable-type", "the types of this kernel's variables do not settle",
                     function.node)
@@ -148,6 +155,15 @@ class Translator(Expressions, Statements, Calls):
     @property
     def file(self):
         return self.frames[-1].file if self.frames else self.module_file
+
+    def record(self, fault):
+        """Keeps a fault of a statement, which is then left out."""
+        for frame in reversed(self.frames):
+            if frame.call_node is not None:
+                caller = self.frames[self.frames.index(frame) - 1]
+                fault.notes.append((f"in '{frame.node.name}', called here", frame.call_node,
+                                    caller.file))
+        self.faults.append(fault)
 
     def fault(self, code, message, node=None):
         return Fault(code, message, node, self.file)

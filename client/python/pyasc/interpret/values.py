@@ -118,7 +118,8 @@ class Method:
         self.entry, self.owner = entry, owner
 
 
-WEAK = (bool, int, float)
+# A bool is one, literal or not: there is no weaker type that it could take another from.
+WEAK = (int, float)
 SCALARS = frozenset(dtypes.BY_NUMPY) | {BFloat16, bool, int, float}
 
 
@@ -168,7 +169,7 @@ def is_known_int(x):
 
 def strong(x):
     """What a variable that is assigned `x` holds: a literal takes its own type."""
-    if x.__class__ in WEAK:
+    if x.__class__ in WEAK or x.__class__ is bool:
         return dtypes.scalar(x, dtypes.weak_dtype(x))
     return x
 

@@ -95,7 +95,7 @@ for _reach, _name, _function in ((ARRAYS, "floor", np.floor), (ARRAYS, "ceil", n
 def absolute(x):
     expect_number(x, "the argument of abs")
     if is_weak(x):
-        return abs(x) if not isinstance(x, bool) else x
+        return abs(x)
     t = dtype_of(x)
     if not known(x):
         return Unknown(t, x.shape)
