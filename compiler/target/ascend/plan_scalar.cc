@@ -118,10 +118,22 @@ size_t planScalar(Planner &planner, ArrayRef<Operation *> steps, std::string &re
   };
   outside.bindScalar = [&](BlockArgument argument) { return phase.scalar(argument); };
   outside.isLocalCell = [&](Value cell) {
-    return llvm::all_of(cell.getUsers(), [&](Operation *user) {
+    // What is computed from the cell between steps is made again where a later step uses it, which
+    // then reads the cell.
+    SmallVector<Operation *> worklist(cell.getUsers());
+    llvm::SmallPtrSet<Operation *, 8> seen;
+    while (!worklist.empty()) {
+      Operation *user = worklist.pop_back_val();
+      if (!seen.insert(user).second)
+        continue;
       Operation *top = first->getBlock()->findAncestorOpInBlock(*user);
-      return top && !top->isBeforeInBlock(first) && !last->isBeforeInBlock(top);
-    });
+      if (!top || top->isBeforeInBlock(first) || last->isBeforeInBlock(top))
+        return false;
+      if (top == user &&
+          (isa<memref::LoadOp, affine::AffineLoadOp>(user) || isMemoryEffectFree(user)))
+        llvm::append_range(worklist, user->getUsers());
+    }
+    return true;
   };
   PhaseEmitter emitter(phase.builder, &phase.function.front(), std::move(outside));
 
