@@ -227,6 +227,25 @@ Value Emitter::CallValue(const SourceRange &range, const Value &callee, std::vec
   return entry.emit(*this, call);
 }
 
+// A default value has been computed where its function is defined, not where that is called.
+Value Emitter::DefaultOf(const FunctionDef &f, const Expr *expr) {
+  const auto &known = scope_.files[f.range.file].defaults;
+  if (auto it = known.find(expr); it != known.end())
+    return it->second;
+  std::vector<std::unique_ptr<Frame>> frames;
+  std::swap(frames, frames_);
+  uint32_t saved_file = current_file_;
+  Value folded = FoldModuleExpr(f.range.file, expr);
+  current_file_ = saved_file;
+  std::swap(frames, frames_);
+  // Constants that came with the request have no place among the file's statements.
+  if (folded.IsInvalid() || request_.constants_size() > 0)
+    return folded;
+  return Error("bad-default", expr->range,
+               "the default value is not known where '" + std::string(f.name) +
+                   "' is defined; define its constants above, or pass the argument");
+}
+
 Value Emitter::Inline(const SourceRange &range, const FunctionDef &f, std::vector<Value> args,
                       std::vector<SourceRange> where,
                       std::vector<std::pair<std::string, Value>> keywords,
@@ -289,17 +308,8 @@ Value Emitter::Inline(const SourceRange &range, const FunctionDef &f, std::vecto
       keyword_where.erase(keyword_where.begin() + static_cast<std::ptrdiff_t>(k));
       break;
     }
-    auto in_module = [&](const Expr *x) {
-      std::vector<std::unique_ptr<Frame>> frames;
-      std::swap(frames, frames_);
-      uint32_t saved_file = current_file_;
-      Value folded = FoldModuleExpr(f.range.file, x);
-      current_file_ = saved_file;
-      std::swap(frames, frames_);
-      return folded;
-    };
     if (!v && p.default_value) {
-      v = in_module(p.default_value);
+      v = DefaultOf(f, p.default_value);
       if (v->IsInvalid())
         return v.value();
     }

@@ -201,9 +201,17 @@ const BinOp *AsUpdate(const Assign *s) {
 }
 
 bool NeedsSkipFlag(Stmts body) {
-  auto has_continue = [](Stmts stmts, const auto &self) -> bool {
+  // The else of a loop inside belongs to the loop around that.
+  auto else_of = [](const Stmt *s) -> Stmts {
+    if (auto *f = llvm::dyn_cast<For>(s))
+      return f->orelse;
+    if (auto *w = llvm::dyn_cast<While>(s))
+      return w->orelse;
+    return {};
+  };
+  auto has_continue = [&](Stmts stmts, const auto &self) -> bool {
     for (const Stmt *s : stmts) {
-      if (llvm::isa<Continue>(s))
+      if (llvm::isa<Continue>(s) || self(else_of(s), self))
         return true;
       if (auto *i = llvm::dyn_cast<If>(s))
         if (self(i->body, self) || self(i->orelse, self))
@@ -212,6 +220,8 @@ bool NeedsSkipFlag(Stmts body) {
     return false;
   };
   for (const Stmt *s : body) {
+    if (has_continue(else_of(s), has_continue))
+      return true;
     auto *i = llvm::dyn_cast<If>(s);
     if (!i)
       continue;

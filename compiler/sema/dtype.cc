@@ -4,6 +4,7 @@
 #include <array>
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace pyasc::sema {
@@ -79,6 +80,25 @@ __int128 Wrap(__int128 v, DType t) {
   unsigned __int128 mask = (static_cast<unsigned __int128>(1) << Bits(t)) - 1;
   __int128 low = static_cast<__int128>(static_cast<unsigned __int128>(v) & mask);
   return low > MaxInt(t) ? low - static_cast<__int128>(mask) - 1 : low;
+}
+
+double RoundTo(double v, DType t) {
+  llvm::APFloat f(v);
+  bool loses = false;
+  switch (t) {
+  case DType::Float16:
+    f.convert(llvm::APFloat::IEEEhalf(), llvm::APFloat::rmNearestTiesToEven, &loses);
+    break;
+  case DType::BFloat16:
+    f.convert(llvm::APFloat::BFloat(), llvm::APFloat::rmNearestTiesToEven, &loses);
+    break;
+  case DType::Float32:
+    return static_cast<double>(static_cast<float>(v));
+  default:
+    return v;
+  }
+  f.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &loses);
+  return f.convertToDouble();
 }
 
 std::string ToString(__int128 v) {

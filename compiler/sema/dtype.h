@@ -44,6 +44,8 @@ __int128 MinInt(DType t);
 __int128 MaxInt(DType t);
 // Wraps `v` into an integer type as two's complement arithmetic does.
 __int128 Wrap(__int128 v, DType t);
+// Rounds a double into a float type, as a constant of that type would be.
+double RoundTo(double v, DType t);
 std::string ToString(__int128 v);
 
 // The MLIR type of a value (bool: i1) and of a memory element (bool: i8).

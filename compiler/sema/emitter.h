@@ -232,6 +232,7 @@ public:
                   std::vector<SourceRange> where,
                   std::vector<std::pair<std::string, Value>> keywords,
                   std::vector<SourceRange> keyword_where);
+  Value DefaultOf(const syntax::FunctionDef &f, const syntax::Expr *expr);
   Value Inline(const SourceRange &range, const syntax::FunctionDef &f, std::vector<Value> args,
                std::vector<SourceRange> where, std::vector<std::pair<std::string, Value>> keywords,
                std::vector<SourceRange> keyword_where);
@@ -301,14 +302,14 @@ private:
 
   // ---- Loops (loops.cc) ----
   FlowEnd EmitFor(const syntax::For *s);
-  void EmitWhile(const syntax::While *s);
+  FlowEnd EmitWhile(const syntax::While *s);
   FlowEnd EmitUnrolled(const syntax::For *s, const std::vector<Value> &items);
   std::optional<std::vector<Value>> StaticItems(const Value &iterable, const SourceRange &range,
                                                 bool report);
   void EmitCountedLoop(const syntax::For *s, const Value &range, size_t axis,
                        std::vector<Value> &indices, const Value *iterate);
   void EmitLoopBody(const syntax::For *s, const Value &item);
-  void EmitElse(const syntax::Stmt *s, syntax::Stmts orelse, mlir::Value broken);
+  FlowEnd EmitElse(const syntax::Stmt *s, syntax::Stmts orelse, mlir::Value broken);
   // Replaces 16-bit tensors that the loop adds into by float32 shadows; undone by the returned
   // function.
   std::function<void()> ShadowSums(const syntax::For *s);
@@ -317,19 +318,27 @@ private:
   // ---- Expressions ----
   Value EvalBoolOp(const syntax::BoolOp *e);
   Value EvalCompare(const syntax::Compare *e);
+  Value CompareFrom(const syntax::Compare *e, size_t i, const Value &left);
+  Value CompareOnce(const syntax::Compare *e, size_t i, const Value &left, const Value &right);
   Value EvalIfExp(const syntax::IfExp *e);
   Value EvalCall(const syntax::Call *e);
   Value EvalListComp(const syntax::ListComp *e);
   Value EvalConstant(const syntax::Constant *e);
   Value EvalString(const syntax::Expr *e, std::vector<Value> *values);
-  // Emits `build` under `condition`, without assignments escaping.
-  Value Conditional(const SourceRange &range, mlir::Value condition,
+  // `then` or `otherwise`; `binds`: the variables that they assign.
+  Value Conditional(const SourceRange &range, mlir::Value condition, const Names &binds,
                     const std::function<Value()> &then, const std::function<Value()> &otherwise);
   bool HasSideEffects(const syntax::Expr *e);
+  static bool ReadsMemory(const syntax::Expr *e);
+  // What `emit` makes; nothing, and nothing emitted, when it takes run-time checks.
+  std::optional<Value> WithoutChecks(const std::function<Value()> &emit);
 
   // ---- Operators ----
   Value FoldBinary(const SourceRange &range, BinaryOp op, const Value &x, const Value &y, DType t,
                    bool weak);
+  Value CompareConstants(const SourceRange &range, CompareOp op, const Value &x, const Value &y);
+  Value CompareMixed(const SourceRange &range, CompareOp op, const Value &n, const Value &f);
+  Value Decided(const SourceRange &range, const Value &x, const Value &y, bool answer);
   Value AffineBinary(BinaryOp op, const Value &x, const Value &y);
   Interval BinaryRange(BinaryOp op, const Interval &x, const Interval &y, DType t);
 

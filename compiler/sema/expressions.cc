@@ -303,76 +303,131 @@ Value Emitter::EvalSubscript(const syntax::Subscript *s) {
   return Subscript(s->range, base, key);
 }
 
-Value Emitter::EvalCompare(const Compare *e) {
-  Value result;
-  Value left = Eval(e->left);
-  for (size_t i = 0; i < e->ops.size(); ++i) {
-    if (left.IsInvalid())
-      return left;
-    Value right = Eval(e->comparators[i]);
-    if (right.IsInvalid())
-      return right;
-    SourceRange range = e->ops.size() == 1
-                            ? e->range
-                            : SourceRange::Join(i ? e->comparators[i - 1]->range : e->left->range,
-                                                e->comparators[i]->range);
-    Value here;
-    switch (e->ops[i]) {
-    case CmpOperator::Is:
-    case CmpOperator::IsNot: {
-      if (!left.IsNone() && !right.IsNone() &&
-          !(left.kind == Value::Kind::DType && right.kind == Value::Kind::DType))
-        return Error("unsupported-is", range,
-                     "'is' compares only with None in kernels; numbers are compared by ==");
-      bool same =
-          left.kind == right.kind && (left.kind != Value::Kind::DType || left.dtype == right.dtype);
-      here = Value::BoolConstant(same == (e->ops[i] == CmpOperator::Is));
-      break;
-    }
-    case CmpOperator::In:
-    case CmpOperator::NotIn: {
-      if (!right.IsTuple())
-        return Error("unsupported-in", range,
-                     "'in' looks into tuples and lists only; for a tensor use asc.any(x == v)");
-      here = Value::BoolConstant(false);
-      for (const Value &item : *right.items) {
-        Value equal = CompareValues(range, CompareOp::Eq, left, item);
-        if (equal.IsInvalid())
-          return equal;
-        here = Binary(range, BinaryOp::Or, here, equal);
-      }
-      if (e->ops[i] == CmpOperator::NotIn)
-        here = LogicalNot(range, here);
-      break;
-    }
-    default: {
-      constexpr CompareOp kTable[] = {CompareOp::Eq, CompareOp::Ne, CompareOp::Lt,
-                                      CompareOp::Le, CompareOp::Gt, CompareOp::Ge};
-      here = CompareValues(range, kTable[static_cast<int>(e->ops[i])], left, right);
-    }
-    }
-    if (here.IsInvalid())
-      return here;
-    if (i == 0) {
-      result = here;
-    } else if (result.IsTensor() || here.IsTensor()) {
+Value Emitter::EvalCompare(const Compare *e) { return CompareFrom(e, 0, Eval(e->left)); }
+
+// Comparison `i` of a chain and those after it, which are evaluated only if it holds.
+Value Emitter::CompareFrom(const Compare *e, size_t i, const Value &left) {
+  if (left.IsInvalid())
+    return left;
+  Value right = Eval(e->comparators[i]);
+  if (right.IsInvalid())
+    return right;
+  Value here = CompareOnce(e, i, left, right);
+  if (here.IsInvalid() || i + 1 == e->ops.size())
+    return here;
+  auto scalar = [&](Value v) {
+    if (v.IsTensor())
       return Error("ambiguous-truth", e->range,
                    "a chained comparison asks for the truth of a whole tensor; write "
                    "(a < b) & (b < c)");
-    } else if (result.IsConstant() && here.IsConstant()) {
-      result = Value::BoolConstant(result.constant->i && here.constant->i);
-    } else if (!result.conditions.empty() && !here.conditions.empty()) {
-      result.conditions.insert(result.conditions.end(), here.conditions.begin(),
-                               here.conditions.end());
-    } else {
-      // Operands have been evaluated once, and comparing has no side effects.
-      result = Binary(range, BinaryOp::And, result, here);
-    }
-    if (result.IsInvalid())
-      return result;
-    left = right;
+    return v;
+  };
+  here = scalar(here);
+  if (here.IsInvalid())
+    return here;
+  auto rest = [&] { return scalar(CompareFrom(e, i + 1, right)); };
+  if (here.IsConstant())
+    return here.constant->i ? rest() : here;
+  bool lazy = false, reads_memory = false;
+  Names binds;
+  for (size_t k = i + 1; k < e->comparators.size(); ++k) {
+    lazy |= HasSideEffects(e->comparators[k]);
+    reads_memory |= ReadsMemory(e->comparators[k]);
+    CollectTargets(e->comparators[k], binds);
   }
-  return result;
+  if (!lazy) {
+    std::optional<Value> next = reads_memory ? WithoutChecks(rest) : rest();
+    if (next) {
+      if (next->IsInvalid())
+        return *next;
+      if (next->IsConstant())
+        return next->constant->i ? here : *next;
+      if (!here.conditions.empty() && !next->conditions.empty()) {
+        here.conditions.insert(here.conditions.end(), next->conditions.begin(),
+                               next->conditions.end());
+        return here;
+      }
+      return Binary(e->range, BinaryOp::And, here, *next);
+    }
+  }
+  std::vector<AffineCondition> facts = here.conditions;
+  auto guarded = [&] {
+    size_t size = domain_.size();
+    domain_.insert(domain_.end(), facts.begin(), facts.end());
+    Value v = rest();
+    domain_.resize(size);
+    return v;
+  };
+  return Conditional(e->range, Ssa(here), binds, guarded,
+                     [] { return Value::BoolConstant(false); });
+}
+
+Value Emitter::CompareOnce(const Compare *e, size_t i, const Value &left, const Value &right) {
+  SourceRange range = e->ops.size() == 1
+                          ? e->range
+                          : SourceRange::Join(i ? e->comparators[i - 1]->range : e->left->range,
+                                              e->comparators[i]->range);
+  switch (e->ops[i]) {
+  case CmpOperator::Is:
+  case CmpOperator::IsNot: {
+    if (!left.IsNone() && !right.IsNone() &&
+        !(left.kind == Value::Kind::DType && right.kind == Value::Kind::DType))
+      return Error("unsupported-is", range,
+                   "'is' compares only with None in kernels; numbers are compared by ==");
+    bool same =
+        left.kind == right.kind && (left.kind != Value::Kind::DType || left.dtype == right.dtype);
+    return Value::BoolConstant(same == (e->ops[i] == CmpOperator::Is));
+  }
+  case CmpOperator::In:
+  case CmpOperator::NotIn: {
+    if (!right.IsTuple())
+      return Error("unsupported-in", range,
+                   "'in' looks into tuples and lists only; for a tensor use asc.any(x == v)");
+    Value found = Value::BoolConstant(false);
+    for (const Value &item : *right.items) {
+      Value equal = CompareValues(range, CompareOp::Eq, left, item);
+      if (equal.IsInvalid())
+        return equal;
+      found = Binary(range, BinaryOp::Or, found, equal);
+    }
+    return e->ops[i] == CmpOperator::NotIn ? LogicalNot(range, found) : found;
+  }
+  default: {
+    constexpr CompareOp kTable[] = {CompareOp::Eq, CompareOp::Ne, CompareOp::Lt,
+                                    CompareOp::Le, CompareOp::Gt, CompareOp::Ge};
+    return CompareValues(range, kTable[static_cast<int>(e->ops[i])], left, right);
+  }
+  }
+}
+
+bool Emitter::ReadsMemory(const Expr *e) {
+  bool reads = false;
+  ForEachExpr(e, [&](const Expr *x) {
+    reads |= llvm::isa<syntax::Subscript>(x);
+    return !reads;
+  });
+  return reads;
+}
+
+std::optional<Value> Emitter::WithoutChecks(const std::function<Value()> &emit) {
+  size_t checks = errors_.size();
+  int wraps = wraps_;
+  auto *scratch = new mlir::Block;
+  mlir::OpBuilder::InsertPoint here = b_.saveInsertionPoint();
+  b_.setInsertionPointToStart(scratch);
+  ++uncertain_;
+  Value trial = emit();
+  --uncertain_;
+  b_.restoreInsertionPoint(here);
+  bool plain = errors_.size() == checks && wraps_ == wraps && !trial.IsInvalid();
+  errors_.resize(checks);
+  if (plain)
+    b_.getInsertionBlock()->getOperations().splice(b_.getInsertionPoint(),
+                                                   scratch->getOperations());
+  else
+    scratch->dropAllReferences();
+  delete scratch;
+  return plain ? std::optional<Value>(trial) : std::nullopt;
 }
 
 bool Emitter::HasSideEffects(const Expr *e) {
@@ -382,7 +437,9 @@ bool Emitter::HasSideEffects(const Expr *e) {
     if (llvm::isa<NamedExpr>(x))
       found = true;
     if (auto *b = llvm::dyn_cast<BinOp>(x))
-      found |= b->op == Operator::FloorDiv || b->op == Operator::Mod || b->op == Operator::MatMult;
+      found |= b->op == Operator::FloorDiv || b->op == Operator::Mod ||
+               b->op == Operator::MatMult ||
+               (b->op == Operator::Pow && !llvm::isa<syntax::Constant>(b->right));
     if (auto *call = llvm::dyn_cast<Call>(x)) {
       Value callee = Value::Invalid();
       if (auto *n = llvm::dyn_cast<syntax::Name>(call->func)) {
@@ -400,25 +457,30 @@ bool Emitter::HasSideEffects(const Expr *e) {
   return found;
 }
 
-Value Emitter::Conditional(const SourceRange &range, mlir::Value condition,
+Value Emitter::Conditional(const SourceRange &range, mlir::Value condition, const Names &binds,
                            const std::function<Value()> &then,
                            const std::function<Value()> &otherwise) {
   mlir::Location loc = Loc(range);
+  // Variables that one of the sides assigns (by `:=`) live on after it.
+  ControlScope scope(*this, range, binds, binds);
   // The result goes through a cell, whose type both sides agree on.
   auto cell = NewCell(Key(range, "<conditional>"), false);
   auto op = b_.create<scf::IfOp>(loc, condition, true);
   ++uncertain_;
   ++region_depth_;
-  Environment saved = frame().env;
+  scope.SaveState();
   Value sides[2];
   auto in_side = [&](int side, const std::function<void()> &emit) {
     mlir::OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPoint(side == 0 ? op.thenYield() : op.elseYield());
     emit();
-    frame().env = saved;
+    scope.RestoreState();
   };
   for (int side : {0, 1})
-    in_side(side, [&] { sides[side] = side == 0 ? then() : otherwise(); });
+    in_side(side, [&] {
+      sides[side] = side == 0 ? then() : otherwise();
+      scope.EndRegion();
+    });
   // A literal takes the type of the other side, as it does wherever two numbers meet.
   std::optional<DType> type;
   if (sides[0].IsScalar() && sides[1].IsScalar())
@@ -433,6 +495,7 @@ Value Emitter::Conditional(const SourceRange &range, mlir::Value condition,
     });
   --region_depth_;
   --uncertain_;
+  scope.Close(/*may_skip=*/false);
   if (cell->kind == Cell::Kind::Unset)
     return Value::Invalid();
   return LoadCell(*cell, range);
@@ -456,33 +519,13 @@ Value Emitter::EvalBoolOp(const BoolOp *e) {
     }
     const Expr *next = e->values[i];
     bool lazy = HasSideEffects(next);
-    bool reads_memory = false;
-    ForEachExpr(next, [&](const Expr *x) {
-      reads_memory |= llvm::isa<syntax::Subscript>(x);
-      return true;
-    });
     // Reads that are inside their tensors even without the left side need no branch. The trial must
     // not know what the left side says: its ops would stand outside of the guard.
-    if (!lazy && reads_memory && result.dtype == DType::Bool) {
-      size_t checks = errors_.size();
-      int wraps = wraps_;
-      auto *scratch = new mlir::Block;
-      mlir::OpBuilder::InsertPoint here = b_.saveInsertionPoint();
-      b_.setInsertionPointToStart(scratch);
-      ++uncertain_;
-      Value trial = Eval(next);
-      --uncertain_;
-      b_.restoreInsertionPoint(here);
-      lazy = errors_.size() != checks || wraps_ != wraps || trial.IsInvalid();
-      errors_.resize(checks);
-      if (!lazy)
-        b_.getInsertionBlock()->getOperations().splice(b_.getInsertionPoint(),
-                                                       scratch->getOperations());
-      else
-        scratch->dropAllReferences();
-      delete scratch;
-      if (!lazy) {
-        Value y = Truth(next->range, trial);
+    if (!lazy && ReadsMemory(next) && result.dtype == DType::Bool) {
+      std::optional<Value> trial = WithoutChecks([&] { return Eval(next); });
+      lazy = !trial;
+      if (trial) {
+        Value y = Truth(next->range, *trial);
         if (y.IsInvalid())
           return y;
         result = Binary(e->range, is_and ? BinaryOp::And : BinaryOp::Or, truth, y);
@@ -520,8 +563,10 @@ Value Emitter::EvalBoolOp(const BoolOp *e) {
       domain_.resize(size);
       return v;
     };
+    Names binds;
+    CollectTargets(next, binds);
     result = Conditional(
-        e->range, Ssa(truth), [&] { return is_and ? guarded() : left; },
+        e->range, Ssa(truth), binds, [&] { return is_and ? guarded() : left; },
         [&] { return is_and ? left : guarded(); });
   }
   return result;
@@ -594,8 +639,11 @@ Value Emitter::EvalIfExp(const IfExp *e) {
   delete scratch;
   if (!effects && (x.IsInvalid() || y.IsInvalid()))
     return Value::Invalid();
+  Names binds;
+  CollectTargets(e->body, binds);
+  CollectTargets(e->orelse, binds);
   return Conditional(
-      e->range, Ssa(c), [&] { return under(c.conditions, e->body); },
+      e->range, Ssa(c), binds, [&] { return under(c.conditions, e->body); },
       [&] { return under(negated, e->orelse); });
 }
 

@@ -344,6 +344,8 @@ Names CollectAssigned(Stmts stmts, FunctionFlow &flow, StatementFlow &parent) {
       StatementFlow orelse;
       here.merge(CollectAssigned(f->orelse, flow, orelse));
       own.has_return |= orelse.has_return;
+      own.else_break = orelse.has_break;
+      own.else_continue = orelse.has_continue;
       parent.has_break |= orelse.has_break;
       parent.has_continue |= orelse.has_continue;
       loop = true;
@@ -352,6 +354,8 @@ Names CollectAssigned(Stmts stmts, FunctionFlow &flow, StatementFlow &parent) {
       StatementFlow orelse;
       here.merge(CollectAssigned(w->orelse, flow, orelse));
       own.has_return |= orelse.has_return;
+      own.else_break = orelse.has_break;
+      own.else_continue = orelse.has_continue;
       parent.has_break |= orelse.has_break;
       parent.has_continue |= orelse.has_continue;
       loop = true;

@@ -23,6 +23,8 @@ struct StatementFlow {
   Names carried;  // loops: assigned inside and read by a later iteration (or the condition)
   // Jumps that leave the statement itself; `breaks` and `continues` of inner loops do not.
   bool has_break = false, has_continue = false, has_return = false;
+  // Loops: jumps in the `else`, which leave the loop around this one.
+  bool else_break = false, else_continue = false;
 };
 
 struct FunctionFlow {

@@ -110,6 +110,12 @@ Value EmitLen(Emitter &e, const BoundCall &call) {
   return e.Error("type-mismatch", call.where[0], Describe(x) + " has no length");
 }
 
+Value ToWeakInt(Emitter &e, const SourceRange &range, double whole) {
+  if (!std::isfinite(whole) || std::fabs(whole) > 9e18)
+    return e.Error("cast-overflow", range, "the number does not fit into an integer");
+  return Value::WeakInt(static_cast<Int>(whole));
+}
+
 Value EmitInt(Emitter &e, const BoundCall &call) {
   const Value &x = call.args[0];
   if (x.IsTensor())
@@ -121,9 +127,7 @@ Value EmitInt(Emitter &e, const BoundCall &call) {
   if (x.IsConstant() && x.weak) {
     if (!IsFloat(x.dtype))
       return Value::WeakInt(x.constant->i);
-    if (!std::isfinite(x.constant->f) || std::fabs(x.constant->f) > 9e18)
-      return e.Error("cast-overflow", call.range, "the number does not fit into an integer");
-    return Value::WeakInt(static_cast<Int>(x.constant->f));
+    return ToWeakInt(e, call.range, std::trunc(x.constant->f));
   }
   return e.Cast(call.range, x, DType::Int64);
 }
@@ -166,7 +170,7 @@ Value EmitRound(Emitter &e, const BoundCall &call) {
   if (!IsFloat(x.dtype))
     return x;
   if (x.IsConstant() && x.weak)
-    return Value::WeakInt(static_cast<Int>(std::nearbyint(x.constant->f)));
+    return ToWeakInt(e, call.range, std::nearbyint(x.constant->f));
   // To an integer, ties to even.
   DType t = x.dtype, wide = Is16BitFloat(t) ? DType::Float32 : t;
   Value rounded = e.Elementwise(call.range, {x}, t, wide, [=](ScalarOps &ops, mlir::ValueRange v) {
@@ -187,9 +191,10 @@ Value EmitMathFloor(Emitter &e, const BoundCall &call) {
   int which = call.entry->tag;
   if (x.IsConstant() && x.weak) {
     double f = x.constant->f;
-    return Value::WeakInt(static_cast<Int>(which == 0   ? std::floor(f)
-                                           : which == 1 ? std::ceil(f)
-                                                        : std::trunc(f)));
+    return ToWeakInt(e, call.range,
+                     which == 0   ? std::floor(f)
+                     : which == 1 ? std::ceil(f)
+                                  : std::trunc(f));
   }
   DType t = x.dtype, wide = Is16BitFloat(t) ? DType::Float32 : t;
   Value rounded = e.Elementwise(call.range, {x}, t, wide, [=](ScalarOps &ops, mlir::ValueRange v) {

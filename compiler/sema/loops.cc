@@ -27,6 +27,15 @@ Int TripCount(Int start, Int stop, Int step) {
   return start > stop ? (start - stop - step - 1) / -step : 0;
 }
 
+// Whether a loop's variable plus its step, or the distance between its bounds, may leave 64 bits.
+bool MayOverflow(const Value &start, const Value &stop, const Value &step) {
+  constexpr Int kFarStep = Int{1} << 32, kFarBound = Int{1} << 61;
+  auto beyond = [](const Value &v, Int limit) {
+    return v.IsConstantInt() && (v.constant->i > limit || v.constant->i < -limit);
+  };
+  return beyond(step, kFarStep) || beyond(start, kFarBound) || beyond(stop, kFarBound);
+}
+
 } // namespace
 
 std::optional<std::vector<Value>> Emitter::StaticItems(const Value &iterable,
@@ -133,7 +142,7 @@ FlowEnd Emitter::EmitFor(const For *s) {
     if (step.IsConstantInt() && start.IsIntegral() && stop.IsIntegral()) {
       if (start.IsConstantInt() && stop.IsConstantInt()) {
         proved = TripCount(start.constant->i, stop.constant->i, step.constant->i) > 0;
-      } else if (AffineOf(start)) {
+      } else if (AffineOf(start) && !MayOverflow(start, stop, step)) {
         proved = true;
         std::vector<mlir::AffineExpr> stops = stop.affine;
         if (stop.IsConstantInt())
@@ -163,22 +172,20 @@ FlowEnd Emitter::EmitFor(const For *s) {
   scope.Close(/*may_skip=*/!runs);
   loops_.pop_back();
   restore();
-  EmitElse(s, s->orelse, broken);
-  return FlowEnd::Falls;
+  return EmitElse(s, s->orelse, broken);
 }
 
-void Emitter::EmitElse(const Stmt *s, Stmts orelse, mlir::Value broken) {
+// Jumps: the else runs in any case and leaves the loop around.
+FlowEnd Emitter::EmitElse(const Stmt *s, Stmts orelse, mlir::Value broken) {
   if (orelse.empty())
-    return;
+    return FlowEnd::Falls;
   std::vector<mlir::Value> flags;
   if (broken)
     flags.push_back(broken);
   if (frame().returned && frame().flow->statements.at(s).has_return)
     flags.push_back(frame().returned);
-  if (flags.empty()) {
-    EmitBody(ToList(orelse));
-    return;
-  }
+  if (flags.empty())
+    return EmitBody(ToList(orelse));
   StmtList list = ToList(orelse);
   // Unlike code that a jump goes past, what follows a skipped else is reached.
   ControlScope scope(*this, orelse[0]->range, AssignedIn(list),
@@ -189,17 +196,20 @@ void Emitter::EmitElse(const Stmt *s, Stmts orelse, mlir::Value broken) {
     any = any ? Ops(orelse[0]->range).Or(any, v) : v;
   }
   auto op = b_.create<scf::IfOp>(Loc(orelse[0]->range), Ops(orelse[0]->range).Not(any), false);
+  FlowEnd end;
   {
     mlir::OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPoint(op.thenYield());
     ++uncertain_;
     ++region_depth_;
-    EmitBody(list);
+    end = EmitBody(list);
     --region_depth_;
     --uncertain_;
   }
-  scope.EndRegion();
+  if (end == FlowEnd::Falls)
+    scope.EndRegion();
   scope.Close(/*may_skip=*/true);
+  return FlowEnd::Falls;
 }
 
 // Emits axis `axis` of the loop and what is inside. `indices` has those of the axes outside.
@@ -268,7 +278,14 @@ void Emitter::EmitCountedLoop(const For *s, const Value &range_value, size_t axi
   size_t domain_size = domain_.size(), loop_dims = loop_dims_.size();
   bool pushed_dim = false;
 
-  bool known_step = step.IsConstantInt();
+  for (const Value *v : {&start, &stop, &step})
+    if (v->IsConstantInt() &&
+        (v->constant->i > MaxInt(DType::Int64) || v->constant->i < MinInt(DType::Int64))) {
+      Error("bad-range", s->iter->range,
+            "the bound " + ToString(v->constant->i) + " of the range does not fit into int64");
+      return;
+    }
+  bool known_step = step.IsConstantInt() && !MayOverflow(start, stop, step);
   std::vector<mlir::AffineExpr> lowers, uppers;
   Int stride = known_step ? step.constant->i : 0;
   if (known_step && stride > 0) {
@@ -333,16 +350,22 @@ void Emitter::EmitCountedLoop(const For *s, const Value &range_value, size_t axi
       mlir::Value zero = ops.Int(t, 0), one = ops.Int(t, 1);
       mlir::Value up = ops.Compare(CompareOp::Gt, by, zero, t);
       mlir::Value nonzero = ops.Compare(CompareOp::Ne, by, zero, t);
-      if (!known_step)
+      if (!step.IsConstantInt())
         Check(s->iter->range, nonzero, nullptr, nullptr, "range() step must not be zero");
+      // Distance and step as unsigned numbers, which hold any of them.
       mlir::Value size = ops.Select(up, by, ops.Negate(by, t));
+      size = ops.Select(nonzero, size, one);
+      mlir::Value runs = ops.Select(up, ops.Compare(CompareOp::Lt, first, last, t),
+                                    ops.Compare(CompareOp::Gt, first, last, t));
+      runs = ops.And(runs, nonzero);
       mlir::Value span = ops.Select(up, ops.Binary(BinaryOp::Sub, last, first, t),
                                     ops.Binary(BinaryOp::Sub, first, last, t));
-      span = ops.Binary(BinaryOp::Max, span, zero, t);
-      mlir::Value rounded =
-          ops.Binary(BinaryOp::Add, span,
-                     ops.Binary(BinaryOp::Sub, ops.Select(nonzero, size, one), one, t), t);
-      mlir::Value trips = ops.Binary(BinaryOp::FloorDiv, rounded, size, t);
+      span = ops.Select(runs, span, one);
+      mlir::Value more =
+          b_.create<arith::DivUIOp>(loc, ops.Binary(BinaryOp::Sub, span, one, t), size);
+      // More iterations than an index counts end with the machine that runs them.
+      more = ops.Binary(BinaryOp::Min, more, ops.Int(t, INT64_MAX - 1), DType::UInt64);
+      mlir::Value trips = ops.Select(runs, ops.Binary(BinaryOp::Add, more, one, t), zero);
       mlir::Value trip_index = b_.create<arith::IndexCastOp>(loc, b_.getIndexType(), trips);
       auto loop = b_.create<scf::ForOp>(loc, b_.create<arith::ConstantIndexOp>(loc, 0), trip_index,
                                         b_.create<arith::ConstantIndexOp>(loc, 1));
@@ -498,11 +521,11 @@ FlowEnd Emitter::EmitUnrolled(const For *s, const std::vector<Value> &items) {
     scope->Close(items.empty());
   }
   if (end == FlowEnd::Falls && !(stopped && !broken))
-    EmitElse(s, s->orelse, broken);
+    return EmitElse(s, s->orelse, broken);
   return end;
 }
 
-void Emitter::EmitWhile(const While *s) {
+FlowEnd Emitter::EmitWhile(const While *s) {
   const StatementFlow &flow = frame().flow->statements.at(s);
   SourceRange range = s->range;
   mlir::Location loc = Loc(range);
@@ -529,6 +552,7 @@ void Emitter::EmitWhile(const While *s) {
   auto op = b_.create<scf::WhileOp>(loc, mlir::TypeRange{}, mlir::ValueRange{});
   scope.SaveState();
   bool forever = false;
+  Names bound_by_test;
   {
     mlir::OpBuilder::InsertionGuard guard(b_);
     ++uncertain_;
@@ -542,6 +566,9 @@ void Emitter::EmitWhile(const While *s) {
         if (c.IsInvalid())
           return Ops(range).Int(DType::Bool, 0);
         forever = c.IsConstant() && c.constant->i;
+        for (std::string_view name : BoundNames())
+          if (assigned.count(name))
+            bound_by_test.insert(name);
         return Ssa(c);
       };
       std::vector<mlir::Value> flags;
@@ -571,6 +598,9 @@ void Emitter::EmitWhile(const While *s) {
     }
     // Values that the condition computed do not reach the body.
     scope.RestoreState();
+    for (std::string_view name : bound_by_test)
+      if (auto it = frame().env.find(name); it != frame().env.end() && it->second.home)
+        it->second.maybe_unbound = false;
     b_.createBlock(&op.getAfter());
     {
       ControlScope body_scope(*this, range, assigned, {});
@@ -595,8 +625,12 @@ void Emitter::EmitWhile(const While *s) {
   scope.RestoreState();
   // `while True` is left by its breaks only, after the body has begun.
   scope.Close(/*may_skip=*/!forever);
+  // The test runs at least once.
+  for (std::string_view name : bound_by_test)
+    if (auto it = frame().env.find(name); it != frame().env.end())
+      it->second.maybe_unbound = false;
   loops_.pop_back();
-  EmitElse(s, s->orelse, broken);
+  return EmitElse(s, s->orelse, broken);
 }
 
 // ---- 16-bit sums in memory ----

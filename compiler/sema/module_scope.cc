@@ -40,6 +40,10 @@ private:
       Value v = Value::OfKind(Value::Kind::Function);
       v.function = f;
       Set(f->name, v, f->name_range);
+      for (auto list : {f->args->defaults, f->args->kw_defaults})
+        for (const Expr *x : list)
+          if (Value folded = x ? fold_(index_, x) : Value(); !folded.IsInvalid())
+            file_.defaults.emplace(x, folded);
       return;
     }
     case NodeKind::Import:

@@ -29,6 +29,8 @@ struct FileScope {
   syntax::ParseResult parse;
   std::map<std::string, ModuleName, std::less<>> names;
   std::vector<const syntax::FunctionDef *> kernels;
+  // What default values are where their functions are defined; those that do not fold are missing.
+  std::map<const syntax::Expr *, Value> defaults;
 };
 
 struct ModuleScope {

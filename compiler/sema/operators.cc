@@ -45,26 +45,6 @@ double FloorDivide(double x, double y) {
   return d - f > 0.5 ? f + 1 : f;
 }
 
-// Rounds a double into a float type, as a constant of that type would be.
-double RoundTo(double v, DType t) {
-  llvm::APFloat f(v);
-  bool loses = false;
-  switch (t) {
-  case DType::Float16:
-    f.convert(llvm::APFloat::IEEEhalf(), llvm::APFloat::rmNearestTiesToEven, &loses);
-    break;
-  case DType::BFloat16:
-    f.convert(llvm::APFloat::BFloat(), llvm::APFloat::rmNearestTiesToEven, &loses);
-    break;
-  case DType::Float32:
-    return static_cast<double>(static_cast<float>(v));
-  default:
-    return v;
-  }
-  f.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &loses);
-  return f.convertToDouble();
-}
-
 // A constant as an operand of type `t`. Literals among themselves are Python's doubles.
 double ConstantIn(const Value &x, DType t, bool all_weak) {
   return all_weak ? x.ConstantAsDouble() : RoundTo(x.ConstantAsDouble(), t);
@@ -183,7 +163,7 @@ Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
   }
   if ((op == BinaryOp::Shl || op == BinaryOp::Shr) && y.IsConstant() && y.constant->i < 0)
     return Error("negative-shift", range, "negative shift count");
-  if (op == BinaryOp::Pow && !IsFloat(t) && !IsUnsigned(y.dtype) && !y.IsConstant()) {
+  if (op == BinaryOp::Pow && !IsFloat(t) && !IsUnsigned(y.dtype) && !y.IsConstant() && checks_) {
     Value ok = CompareValues(range, CompareOp::Ge, y, Value::WeakInt(0));
     if (ok.IsTensor()) {
       Value all = Value::OfKind(Value::Kind::Library);
@@ -286,15 +266,15 @@ Value Emitter::FoldBinary(const SourceRange &range, BinaryOp op, const Value &x,
     break;
   }
   case BinaryOp::Pow: {
+    bool over = weak && b > 64 && (a > 1 || a < -1);
+    for (Int i = 0, now = 1; i < b && weak && !over && b <= 64; ++i)
+      over = (now *= a) > (Int{1} << 64) || now < -(Int{1} << 64);
+    if (over)
+      return Error("integer-too-large", range, "the power does not fit into 64 bits");
     unsigned __int128 acc = 1, base = static_cast<unsigned __int128>(a);
-    bool over = false;
-    for (Int i = 0; i < b && i < 4096; ++i) {
-      acc *= base;
-      Int now = static_cast<Int>(acc);
-      over |= now > (Int{1} << 64) || now < -(Int{1} << 64);
-      if (over && weak)
-        return Error("integer-too-large", range, "the power does not fit into 64 bits");
-    }
+    for (Int n = b; n > 0; n >>= 1, base *= base)
+      if (n & 1)
+        acc *= base;
     r = static_cast<Int>(acc);
     break;
   }
@@ -400,144 +380,6 @@ Value Emitter::AffineBinary(BinaryOp op, const Value &x, const Value &y) {
   return FromAffineList(out, kind);
 }
 
-Value Emitter::CompareValues(const SourceRange &range, CompareOp op, const Value &x,
-                             const Value &y) {
-  if (x.IsInvalid() || y.IsInvalid())
-    return Value::Invalid();
-  if (x.kind == Value::Kind::DType && y.kind == Value::Kind::DType &&
-      (op == CompareOp::Eq || op == CompareOp::Ne))
-    return Value::BoolConstant((x.dtype == y.dtype) == (op == CompareOp::Eq));
-  if (x.kind == Value::Kind::String && y.kind == Value::Kind::String) {
-    // asc.__version__ and what it is compared with: by their numbers.
-    auto parts = [](const std::string &text) {
-      std::vector<long> numbers;
-      const char *p = text.c_str();
-      while (*p) {
-        char *end = nullptr;
-        numbers.push_back(std::strtol(p, &end, 10));
-        if (end == p)
-          return std::vector<long>{};
-        p = *end == '.' ? end + 1 : end;
-        if (*end && *end != '.')
-          return std::vector<long>{};
-      }
-      return numbers;
-    };
-    auto a = parts(x.text), b = parts(y.text);
-    int order;
-    if (!a.empty() && !b.empty()) {
-      size_t n = std::max(a.size(), b.size());
-      a.resize(n);
-      b.resize(n);
-      order = a < b ? -1 : a > b;
-    } else {
-      order = x.text.compare(y.text);
-    }
-    bool results[] = {order == 0, order != 0, order < 0, order <= 0, order > 0, order >= 0};
-    return Value::BoolConstant(results[static_cast<int>(op)]);
-  }
-  if (x.IsTuple() && y.IsTuple() && (op == CompareOp::Eq || op == CompareOp::Ne)) {
-    Value all = Value::BoolConstant(x.items->size() == y.items->size());
-    for (size_t i = 0; all.constant && all.constant->i && i < x.items->size(); ++i) {
-      Value same = CompareValues(range, CompareOp::Eq, (*x.items)[i], (*y.items)[i]);
-      if (same.IsInvalid())
-        return same;
-      all = Binary(range, BinaryOp::And, all, same);
-    }
-    return op == CompareOp::Eq ? all : LogicalNot(range, all);
-  }
-  if ((x.IsNone() || y.IsNone()) && (op == CompareOp::Eq || op == CompareOp::Ne))
-    return Value::BoolConstant((x.IsNone() && y.IsNone()) == (op == CompareOp::Eq));
-  if (!x.IsNumber() || !y.IsNumber())
-    return Error("type-mismatch", range, "cannot compare " + Describe(x) + " with " + Describe(y));
-  // A literal outside the other's range decides the comparison; NumPy 2 says the same.
-  if (x.weak != y.weak && !x.IsTensor() && !y.IsTensor()) {
-    const Value &weak = x.weak ? x : y, &strong = x.weak ? y : x;
-    if (IsInteger(weak.dtype) && IsInteger(strong.dtype) && weak.constant &&
-        (weak.constant->i < MinInt(strong.dtype) || weak.constant->i > MaxInt(strong.dtype)) &&
-        Bits(strong.dtype) < 64) {
-      Value wide = Cast(range, strong, DType::Int64);
-      return x.weak ? CompareValues(range, op, x, wide) : CompareValues(range, op, wide, y);
-    }
-  }
-  auto type = CommonType(range, x, y);
-  if (!type)
-    return Value::Invalid();
-  DType t = *type;
-  if (x.IsConstant() && y.IsConstant()) {
-    bool less, equal, unordered = false;
-    if (IsFloat(t)) {
-      bool weak = x.weak && y.weak;
-      double a = ConstantIn(x, t, weak), b = ConstantIn(y, t, weak);
-      less = a < b;
-      equal = a == b;
-      unordered = std::isnan(a) || std::isnan(b);
-    } else {
-      less = x.constant->i < y.constant->i;
-      equal = x.constant->i == y.constant->i;
-    }
-    bool results[] = {equal, !equal, less, less || equal, !less && !equal, !less};
-    bool r = results[static_cast<int>(op)];
-    if (unordered)
-      r = op == CompareOp::Ne;
-    return Value::BoolConstant(r);
-  }
-  if (x.IsScalar() && y.IsScalar() && t == DType::Int64) {
-    AffineExpr a = AffineOf(x), b = AffineOf(y);
-    if (a && b) {
-      Value v = Value::OfKind(Value::Kind::Scalar);
-      v.dtype = DType::Bool;
-      auto decide = [&](bool b) { return Value::BoolConstant(b); };
-      AffineExpr ge; // the comparison as ge >= 0
-      switch (op) {
-      case CompareOp::Lt:
-        ge = b - a - 1;
-        break;
-      case CompareOp::Le:
-        ge = b - a;
-        break;
-      case CompareOp::Gt:
-        ge = a - b - 1;
-        break;
-      case CompareOp::Ge:
-        ge = a - b;
-        break;
-      case CompareOp::Eq:
-      case CompareOp::Ne: {
-        AffineExpr d = mlir::simplifyAffineExpr(a - b, dims_.size(), 0);
-        if (auto c = mlir::dyn_cast<mlir::AffineConstantExpr>(d))
-          return decide((c.getValue() == 0) == (op == CompareOp::Eq));
-        if (op == CompareOp::Eq) {
-          v.conditions = {{d, true}};
-          return v;
-        }
-        // x != y is no conjunction, except at a bound: i != 0 with i >= 0 is i > 0.
-        if (Prove(d))
-          v.conditions = {{d - 1, false}};
-        else if (Prove(-d))
-          v.conditions = {{-d - 1, false}};
-        else
-          break;
-        return v;
-      }
-      }
-      if (ge) {
-        ge = mlir::simplifyAffineExpr(ge, dims_.size(), 0);
-        Interval r = RangeOf(ge);
-        if (r.low && *r.low >= 0)
-          return decide(true);
-        if (r.high && *r.high < 0)
-          return decide(false);
-        v.conditions = {{ge, false}};
-        return v;
-      }
-    }
-  }
-  return Elementwise(range, {x, y}, t, DType::Bool, [op, t](ScalarOps &ops, mlir::ValueRange v) {
-    return ops.Compare(op, v[0], v[1], t);
-  });
-}
-
 Value Emitter::Unary(const SourceRange &range, syntax::UnaryOperator op, const Value &x) {
   if (op == syntax::UnaryOperator::Not)
     return LogicalNot(range, x);
@@ -570,10 +412,13 @@ Value Emitter::Unary(const SourceRange &range, syntax::UnaryOperator op, const V
     if (IsFloat(t))
       return Error("type-mismatch", range,
                    "'~' needs integers or bools, not " + std::string(Name(t)));
+    if (t == DType::Bool && x.IsScalar())
+      return Error("bool-arithmetic", range,
+                   "'~' of a bool is an integer in Python (~True is -2) and a bool in NumPy; write "
+                   "'not', or cast it to an integer type");
     if (x.IsConstant())
-      return t == DType::Bool ? Value::BoolConstant(!x.constant->i)
-             : x.weak         ? Value::WeakInt(~x.constant->i)
-                              : Value::IntConstant(Wrap(~x.constant->i, t), t, false);
+      return x.weak ? Value::WeakInt(~x.constant->i)
+                    : Value::IntConstant(Wrap(~x.constant->i, t), t, false);
     return Elementwise(range, {x}, t, t,
                        [t](ScalarOps &ops, mlir::ValueRange v) { return ops.Invert(v[0], t); });
   case syntax::UnaryOperator::Not:
@@ -660,10 +505,11 @@ Value Emitter::Cast(const SourceRange &range, const Value &x, DType t) {
         double f = x.constant->f;
         if (t == DType::Bool)
           return Value::BoolConstant(f != 0);
-        if (!std::isfinite(f) || std::fabs(f) >= 1e37)
+        if (!std::isfinite(f) || std::fabs(f) >= 1e37 || static_cast<Int>(f) < MinInt(t) ||
+            static_cast<Int>(f) > MaxInt(t))
           return Error("cast-overflow", range,
                        "the constant does not fit into " + std::string(Name(t)));
-        return Value::IntConstant(Wrap(static_cast<Int>(f), t), t, false);
+        return Value::IntConstant(static_cast<Int>(f), t, false);
       }
       return Value::IntConstant(Wrap(x.constant->i, t), t, false);
     }

@@ -338,7 +338,7 @@ bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
   if (!given) {
     if (!p.default_value)
       return fail("missing-argument", "no argument was given for parameter '" + name + "'");
-    Value v = FoldModuleExpr(kernel_->range.file, p.default_value);
+    Value v = DefaultOf(*kernel_, p.default_value);
     if (v.IsInvalid())
       return fail("bad-default", "the default value of '" + name + "' is no constant");
     if (dtype && !has_dims && v.IsConstant()) {

@@ -6,6 +6,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IntegerSet.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/ScopeExit.h"
 
 namespace pyasc::sema {
@@ -27,6 +29,47 @@ std::optional<AffineCondition> Negated(const std::vector<AffineCondition> &condi
   if (conditions.size() != 1 || conditions[0].is_equality)
     return std::nullopt;
   return AffineCondition{-conditions[0].expr - 1, false};
+}
+
+// Whether evaluating `value` may change which element `target` names.
+bool MayMove(const Expr *target, const Expr *value) {
+  bool calls = false, binds = false, reads_memory = false;
+  ForEachExpr(value, [&](const Expr *e) {
+    calls |= llvm::isa<Call>(e);
+    binds |= llvm::isa<NamedExpr>(e);
+    return true;
+  });
+  ForEachExpr(llvm::cast<syntax::Subscript>(target)->slice, [&](const Expr *e) {
+    reads_memory |= llvm::isa<syntax::Subscript>(e);
+    return true;
+  });
+  return binds || (calls && reads_memory);
+}
+
+bool Binds(const Expr *value, std::string_view name) {
+  Names names;
+  CollectTargets(value, names);
+  return names.count(name) != 0;
+}
+
+// Whether the ops after `from` in its block, up to `to`, write memory that `storage` holds.
+bool WritesBetween(mlir::Operation *from, mlir::Block::iterator to, mlir::Value storage) {
+  auto base = [](mlir::Value v) {
+    while (auto view = v.getDefiningOp<mlir::ViewLikeOpInterface>())
+      v = view.getViewSource();
+    return v;
+  };
+  mlir::Value holder = base(storage);
+  bool writes = false;
+  for (mlir::Block::iterator op = std::next(from->getIterator()); op != to && !writes; ++op)
+    op->walk([&](mlir::MemoryEffectOpInterface inner) {
+      llvm::SmallVector<mlir::MemoryEffects::EffectInstance> effects;
+      inner.getEffects(effects);
+      for (const auto &effect : effects)
+        if (llvm::isa<mlir::MemoryEffects::Write>(effect.getEffect()))
+          writes |= effect.getValue() && base(effect.getValue()) == holder;
+    });
+  return writes;
 }
 
 std::optional<BinaryOp> ToBinaryOp(Operator op) {
@@ -90,10 +133,11 @@ std::vector<mlir::Value> Emitter::FlagsOf(const Stmt *s) {
   if (it == frame().flow->statements.end())
     return flags;
   const StatementFlow &f = it->second;
-  if (llvm::isa<If>(s) && !loops_.empty()) {
-    if (f.has_break && loops_.back().broken)
+  if (!loops_.empty()) {
+    bool branch = llvm::isa<If>(s);
+    if ((branch ? f.has_break : f.else_break) && loops_.back().broken)
       flags.push_back(loops_.back().broken);
-    if (f.has_continue && loops_.back().skipping)
+    if ((branch ? f.has_continue : f.else_continue) && loops_.back().skipping)
       flags.push_back(loops_.back().skipping);
   }
   if (f.has_return && frame().returned)
@@ -256,7 +300,9 @@ FlowEnd Emitter::EmitStmt(const Stmt *s) {
     auto *a = llvm::cast<Assign>(s);
     if (const BinOp *update = AsUpdate(a)) {
       // The same as `target += value`, for numbers; a tensor's name is bound to a new tensor.
-      bool in_place = llvm::isa<syntax::Subscript>(a->targets[0]);
+      // Unless the value may change what the target's index says, which is read after it.
+      bool in_place =
+          llvm::isa<syntax::Subscript>(a->targets[0]) && !MayMove(a->targets[0], update);
       if (auto *n = llvm::dyn_cast<syntax::Name>(a->targets[0])) {
         auto it = frame().env.find(n->id);
         in_place = it != frame().env.end() && it->second.home && it->second.home->wide;
@@ -295,8 +341,7 @@ FlowEnd Emitter::EmitStmt(const Stmt *s) {
   case NodeKind::For:
     return EmitFor(llvm::cast<For>(s));
   case NodeKind::While:
-    EmitWhile(llvm::cast<While>(s));
-    return FlowEnd::Falls;
+    return EmitWhile(llvm::cast<While>(s));
   case NodeKind::Return:
     EmitReturn(llvm::cast<Return>(s));
     return FlowEnd::Jumps;
@@ -425,7 +470,7 @@ void Emitter::EmitAugAssign(const AugAssign *s) {
   if (auto *n = llvm::dyn_cast<syntax::Name>(s->target)) {
     auto it = frame().env.find(n->id);
     if (it != frame().env.end() && it->second.home && it->second.home->wide && sums &&
-        !it->second.maybe_unbound) {
+        !it->second.maybe_unbound && !Binds(s->value, n->id)) {
       // A 16-bit sum: its cell is float32 and is rounded when it is read.
       Value v = evaluate(true);
       if (v.IsInvalid())
@@ -492,17 +537,33 @@ void Emitter::EmitAugAssign(const AugAssign *s) {
   if (view.IsInvalid())
     return;
   bool accumulates = sums && IsFloat(base.dtype) && (!Is16BitFloat(base.dtype) || base.tensor.wide);
-  // Before the element is read, as Python does not; without side effects the order cannot show,
-  // and the load stands next to its store.
-  Value v = evaluate(accumulates);
-  if (v.IsInvalid())
-    return;
   Value raw = view;
   if (accumulates && base.tensor.wide) {
     raw.dtype = DType::Float32;
     raw.tensor.wide = false;
   }
-  Value old = raw.tensor.dims.empty() ? LoadElement(sub->range, raw) : raw;
+  // The element is read before the value is computed, as in Python. Where the order cannot show,
+  // the load stands next to its store, which is what loops are raised from.
+  bool element = raw.tensor.dims.empty();
+  auto last_op = [&]() -> mlir::Operation * {
+    mlir::Block::iterator at = b_.getInsertionPoint();
+    return at == b_.getInsertionBlock()->begin() ? nullptr : &*std::prev(at);
+  };
+  mlir::Operation *before = last_op();
+  Value old = element ? LoadElement(sub->range, raw) : raw;
+  mlir::Operation *loaded = last_op();
+  Value v = evaluate(accumulates);
+  if (v.IsInvalid())
+    return;
+  if (element && loaded != before && loaded != last_op() &&
+      !WritesBetween(loaded, b_.getInsertionPoint(), view.tensor.storage)) {
+    while (loaded != before) {
+      mlir::Operation *previous = loaded->getPrevNode();
+      loaded->erase();
+      loaded = previous;
+    }
+    old = LoadElement(sub->range, raw);
+  }
   Value sum = apply(old, v);
   if (sum.IsInvalid())
     return;
