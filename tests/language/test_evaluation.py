@@ -9,6 +9,7 @@ from drivers import Wrong, kernel
 
 F, I8, I32, I64, U8, U64 = np.float32, np.int8, np.int32, np.int64, np.uint8, np.uint64
 compiled = pytest.mark.parametrize("driver", ["sim", "host"])
+every_driver = pytest.mark.parametrize("driver", drivers.DRIVERS)
 BIG = 2 ** 62
 
 
@@ -120,7 +121,7 @@ JUMPS = {
 }
 
 
-@compiled
+@every_driver
 @pytest.mark.parametrize("name", JUMPS)
 @pytest.mark.parametrize("n", [0, 4])
 def test_a_jump_in_the_else_of_a_loop_leaves_the_loop_around(run, name, n):
@@ -176,7 +177,7 @@ def test_operands_are_evaluated_from_left_to_right(run, name, n):
           o=np.array([3, 1, 0, 0], I32), n=n)
 
 
-@compiled
+@every_driver
 @pytest.mark.parametrize("n", [100, 11, 2])
 def test_a_chained_comparison_stops_where_it_fails(run, n):
     source = kernel("n: int, x: asc.int32[3]", """
@@ -198,7 +199,7 @@ def test_a_default_has_the_value_of_the_time_of_its_definition(run):
                    before="Q = open('f').read()\n\n\ndef h(b=Q):\n    return b\n\n\nQ = 7\n\n\n"), n=1)
 
 
-@compiled
+@every_driver
 @pytest.mark.parametrize("bounds", [
     (0, 2 ** 63 - 1, BIG), (1, -2 ** 63, -BIG), (-2 ** 63, 2 ** 63 - 1, BIG),
     (2 ** 63 - 1, -2 ** 63, -BIG), (-5, 2 ** 63 - 1, 2 ** 63 - 1), (2 ** 63 - 3, 2 ** 63 - 1, 1),
@@ -228,7 +229,7 @@ FLOATS = [-np.inf, -2.0 ** 63, -2.0 ** 31, -3.5, -3.0, -0.0, .5, 3.0, 2.0 ** 24,
 COMPARISONS = "<", "<=", "==", "!=", ">", ">="
 
 
-@compiled
+@every_driver
 @pytest.mark.parametrize("dtype", [I32, I64, U64])
 def test_an_integer_and_a_float_are_compared_as_they_are(run, dtype):
     values = np.array([v for v in VALUES if v >= 0 or dtype is not U64] +
@@ -258,7 +259,7 @@ def test_literals_are_compared_as_they_are(run):
     assert [np.asarray(got[f"return.{i}"]).tolist() for i in range(7)] == expected
 
 
-@compiled
+@every_driver
 @pytest.mark.parametrize("body", [
     "    return x ** y", "    z = x[0] ** y[0]\n    return z",
     "    for i in range(2):\n        x[i] = x[i] ** y[i]"])
@@ -271,7 +272,7 @@ def test_an_integer_to_a_negative_power_is_an_error(run, body):
     assert np.asarray(next(iter(got.values()))).tolist() in (right, right[0])
 
 
-@compiled
+@every_driver
 def test_the_inverse_of_a_bool_scalar_is_refused(run):
     with pytest.raises(Wrong, match="write 'not'"):
         run(kernel("b: bool", "    return ~b"), b=True)

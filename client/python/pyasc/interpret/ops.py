@@ -379,15 +379,21 @@ def compare(op, x, y):
         raise Fault("type-mismatch", f"cannot compare {describe(x)} with {describe(y)}")
     if is_weak(x) and is_weak(y):
         return _COMPARE[op](x, y)
-    if not is_tensor(x) and not is_tensor(y) and is_weak(x) != is_weak(y):
+    tx, ty = dtype_of(x), dtype_of(y)
+    if is_weak(x) != is_weak(y):
         # A literal outside the other's range decides the comparison.
-        weak, other = (x, y) if is_weak(x) else (y, x)
-        t = dtype_of(other)
-        if not isinstance(weak, float) and t.is_int and t.bits < 64 and \
-                not t.low <= weak <= t.high:
-            if isinstance(other, Unknown):
-                return Unknown(BOOL)
-            return np.bool_(_COMPARE[op](int(x), int(y)))
+        weak, t = (x, ty) if is_weak(x) else (y, tx)
+        if not isinstance(weak, float) and t.is_int and not t.low <= weak <= t.high:
+            if unknown(x, y):
+                return result_unknown(BOOL, x, y)
+            end = t.high if weak > t.high else t.low
+            answer = _COMPARE[op](weak, end) if is_weak(x) else _COMPARE[op](end, weak)
+            return Tensor(BOOL, np.full(broadcast(x, y), answer)) \
+                if is_tensor(x) or is_tensor(y) else np.bool_(answer)
+    if tx.is_float != ty.is_float:
+        whole, other = (y, x) if tx.is_float else (x, y)
+        if not (is_weak(whole) and is_tensor(other)):
+            return _compare_mixed(op, x, y)
     t = common_type(x, y)
     if unknown(x, y):
         return result_unknown(BOOL, x, y)
@@ -395,6 +401,25 @@ def compare(op, x, y):
         return np.bool_(_COMPARE[op](as_array(x, t), as_array(y, t)))
     broadcast(x, y)
     return Tensor(BOOL, np.asarray(_COMPARE[op](as_array(x, t), as_array(y, t)), np.bool_))
+
+
+def _compare_mixed(op, x, y):
+    """An integer with a float, as the numbers that they are."""
+    if unknown(x, y):
+        return result_unknown(BOOL, x, y)
+
+    def exact(v):
+        if is_weak(v):
+            return v
+        t = dtype_of(v)
+        a = np.asarray(as_array(v, FLOAT32 if t.is_float and t.bits == 16 else t))
+        return a.astype(np.float64 if t.bits < 64 or t.is_float else object)
+    x_array, y_array = exact(x), exact(y)
+    if any(isinstance(a, np.ndarray) and a.dtype == object for a in (x_array, y_array)):
+        x_array, y_array = (np.asarray(a, object) for a in (x_array, y_array))
+    broadcast(x, y)
+    out = np.asarray(_COMPARE[op](x_array, y_array), np.bool_)
+    return Tensor(BOOL, out) if is_tensor(x) or is_tensor(y) else np.bool_(out)
 
 
 def _versions(x, y):
@@ -507,6 +532,9 @@ def invert(x):
     t = dtype_of(x)
     if t.is_float:
         raise Fault("type-mismatch", f"'~' needs integers or bools, not {t.name}")
+    if t is BOOL and not is_tensor(x):
+        raise Fault("bool-arithmetic", "'~' of a bool is an integer in Python (~True is -2) and a "
+                                       "bool in NumPy; write 'not', or cast it to an integer type")
     if is_weak(x):
         return ~x
     if unknown(x):

@@ -481,7 +481,10 @@ class Statements:
         ControlScope(self, s, assigned, ()).enter_iteration()
         before, (c, code) = self.block(lambda: self.test(s.test))
         forever = c.__class__ is not Unknown and c
+        bound_by_test = self.bound_names() & set(assigned)
         scope.restore()
+        for name in bound_by_test & set(self.env):
+            self.env[name].maybe_unbound = False
         ControlScope(self, s, assigned, ()).enter_iteration()
         made, _ = self.block(lambda: self.statement_list(s.body))
         self.uncertain -= 1
@@ -493,6 +496,8 @@ class Statements:
         scope.end_region()
         scope.restore()
         scope.close(not forever)
+        for name in bound_by_test & set(self.env):
+            self.env[name].maybe_unbound = False  # the test runs at least once
         self.frame.loops.pop()
         if before:
             raise self.fault("unsupported-expression", "this condition of a while is not supported; "
