@@ -80,8 +80,9 @@ Value Emitter::EvalCall(const Call *e) {
   Value callee = Eval(e->func);
   if (callee.IsInvalid())
     return callee;
-  // Bounds of ranges are indices; min, max and the like pass the position that they stand in on.
-  bool index_arguments = false;
+  // Bounds of ranges are indices, and so is the place of an atomic; min, max and the like pass the
+  // position that they stand in on.
+  bool index_arguments = false, atomic = false;
   if (callee.kind == Value::Kind::Library) {
     std::string_view name = callee.library->name;
     bool ranges = name == "range" || name == "parallel_for" || name == "parallel_for_grid" ||
@@ -89,6 +90,7 @@ Value Emitter::EvalCall(const Call *e) {
     bool passes = name == "min" || name == "max" || name == "abs" || name == "int" ||
                   name == "minimum" || name == "maximum";
     index_arguments = ranges || (passes && index_mode);
+    atomic = name.substr(0, 7) == "atomic_";
   }
   std::vector<Value> args;
   std::vector<SourceRange> where, keyword_where;
@@ -120,7 +122,7 @@ Value Emitter::EvalCall(const Call *e) {
       }
       continue;
     }
-    args.push_back(eval(x));
+    args.push_back(atomic && args.size() == 1 ? EvalIndex(x) : eval(x));
     where.push_back(x->range);
     failed |= args.back().IsInvalid();
   }
@@ -128,7 +130,8 @@ Value Emitter::EvalCall(const Call *e) {
     if (k->arg.empty())
       return Error("unsupported-star", k->range,
                    "'**' arguments are not supported; write them out");
-    keywords.emplace_back(std::string(k->arg), eval(k->value));
+    keywords.emplace_back(std::string(k->arg),
+                          atomic && k->arg == "index" ? EvalIndex(k->value) : eval(k->value));
     keyword_where.push_back(k->value->range);
     failed |= keywords.back().second.IsInvalid();
   }
@@ -417,6 +420,18 @@ std::optional<std::vector<int64_t>> Emitter::ShapeArgument(const SourceRange &ra
     }
     shape.push_back(*n);
   }
+  return shape;
+}
+
+std::optional<std::vector<int64_t>> Emitter::NewShapeArgument(const SourceRange &range,
+                                                              const Value &v) {
+  auto shape = ShapeArgument(range, v);
+  if (shape)
+    for (int64_t d : *shape)
+      if (d < 0) {
+        Error("shape-mismatch", range, "an axis cannot have a negative size");
+        return std::nullopt;
+      }
   return shape;
 }
 

@@ -215,9 +215,11 @@ public:
     std::vector<int> axes; // for each of its dims, the iteration axis; -1: fixed at 0 (size 1)
   };
   using GenericBody = std::function<mlir::Value(ScalarOps &, mlir::ValueRange in, mlir::Value out)>;
+  // `accumulates`: the body is given what the output held though nothing is reduced.
   void Generic(const SourceRange &range, const std::vector<int64_t> &extents,
                const std::vector<GenericOperand> &inputs, const GenericOperand &output,
-               const std::vector<bool> &is_reduction, const GenericBody &body);
+               const std::vector<bool> &is_reduction, const GenericBody &body,
+               bool accumulates = false);
   Value TransposeView(const Value &tensor, const std::vector<int> &order);
   std::optional<Value> Reshape(const SourceRange &range, const Value &tensor,
                                const std::vector<int64_t> &shape);
@@ -241,7 +243,10 @@ public:
   std::optional<int64_t> ConstantInt(const SourceRange &range, const Value &v,
                                      std::string_view what);
   std::optional<bool> ConstantBool(const SourceRange &range, const Value &v, std::string_view what);
+  // -1 stands for "whatever it is".
   std::optional<std::vector<int64_t>> ShapeArgument(const SourceRange &range, const Value &v);
+  // Of a tensor that is made: no -1.
+  std::optional<std::vector<int64_t>> NewShapeArgument(const SourceRange &range, const Value &v);
   std::optional<DType> DTypeArgument(const SourceRange &range, const Value &v);
   // A normalised axis of `rank`; reports one that does not exist.
   std::optional<int> AxisArgument(const SourceRange &range, const Value &v, int rank);
@@ -254,6 +259,11 @@ public:
   void Check(const SourceRange &range, mlir::Value ok, mlir::Value value, mlir::Value bound,
              const std::string &message);
   void Print(const SourceRange &range, const std::string &format, const std::vector<Value> &values);
+  // A rank-0 cell, in the function's entry block.
+  mlir::Value NewCellMemory(mlir::Type type, const SourceRange &range);
+  bool InParallelLoop() const { return !parallel_bodies_.empty(); }
+  // Reports a write that two iterations of a parallel loop make to one element (races.cc).
+  void RecordWrite(const SourceRange &range, const Value &view, bool reduction);
   bool ChecksEnabled() const { return checks_; }
   bool debug() const { return debug_; }
   bool mixed() const { return mixed_; }
@@ -280,7 +290,6 @@ private:
   Value StoreCell(Cell &cell, const Value &value, const SourceRange &range, std::string_view name,
                   std::vector<mlir::Operation *> *stores);
   std::shared_ptr<Cell> NewCell(const std::string &key, bool sums);
-  mlir::Value NewCellMemory(mlir::Type type, const SourceRange &range);
   mlir::Value NewFlag(const SourceRange &range);
   void SetFlag(mlir::Value flag, bool on, const SourceRange &range);
   mlir::Value ReadFlag(mlir::Value flag, const SourceRange &range);
@@ -383,9 +392,6 @@ private:
   void EmitElementwise(std::vector<Parameter> &parameters);
   void FinishFunction();
   void EraseUnreadCells();
-
-  // ---- Races (races.cc) ----
-  void RecordWrite(const SourceRange &range, const Value &view, bool reduction);
 
   mlir::MLIRContext &context_;
   const v1::CompileRequest &request_;

@@ -9,19 +9,31 @@
 
 namespace pyasc::sema {
 
+std::vector<LibrarySection> LibrarySections() {
+  return {{"Python's builtins, loops and compile time", BuiltinTable()},
+          {"Making, placing and copying tensors; checks", CreationTable()},
+          {"Elementwise", ElementwiseTable()},
+          {"Reductions", ReductionTable()},
+          {"Linear algebra", LinearAlgebraTable()},
+          {"Shape and movement", ShapeTable()},
+          {"Normalisation", NormalizationTable()},
+          {"Convolution and pooling", ConvolutionTable()},
+          {"Order", OrderTable()},
+          {"Atomics and blocks", CoresTable()},
+          {"Random numbers", RandomTable()}};
+}
+
 std::vector<const LibraryEntry *> AllLibraryEntries() {
   std::vector<const LibraryEntry *> all;
-  for (auto table : {BuiltinTable(), ElementwiseTable(), CreationTable(), ReductionTable(),
-                     LinearAlgebraTable(), ShapeTable(), NormalizationTable()})
-    for (const LibraryEntry &e : table)
+  for (const LibrarySection &section : LibrarySections())
+    for (const LibraryEntry &e : section.entries)
       all.push_back(&e);
   return all;
 }
 
 const LibraryEntry *FindLibraryEntry(std::string_view name, uint8_t reach) {
-  for (auto table : {BuiltinTable(), ElementwiseTable(), CreationTable(), ReductionTable(),
-                     LinearAlgebraTable(), ShapeTable(), NormalizationTable()})
-    for (const LibraryEntry &e : table)
+  for (const LibrarySection &section : LibrarySections())
+    for (const LibraryEntry &e : section.entries)
       if (e.name == name && (e.reach & reach))
         return &e;
   return nullptr;

@@ -44,6 +44,15 @@ enum class ShapeRule : uint8_t {
   Own,         // as the documentation says
 };
 
+// What an Ascend core does for it, where its element types allow; the scalar unit does the rest.
+enum class Lowering : uint8_t {
+  CompileTime, // nothing: it is decided, or said to the compiler
+  View,        // nothing by itself: the same memory, seen otherwise
+  Vector,      // whole tensors on the vector unit
+  Cube,        // products on the cube unit
+  Scalar,      // element by element
+};
+
 // Which names reach it, as bits.
 enum Reach : uint8_t {
   kAsc = 1,
@@ -61,6 +70,10 @@ struct LibraryEntry {
   DTypes dtypes = DTypes::Any;
   ShapeRule shape = ShapeRule::Own;
   std::string_view doc;
+  // What it computes, as a NumPy expression of the parameters' names. Functions that NumPy lacks
+  // (erf, softmax, conv2d, ...) are those of tests/language/reference.py.
+  std::string_view reference;
+  Lowering lowering = Lowering::Scalar;
   Value (*emit)(Emitter &, const BoundCall &) = nullptr;
   // Elementwise functions of one argument: the body for a float type, and its value for a constant.
   mlir::Value (*body)(ScalarOps &, mlir::Value, DType) = nullptr;
@@ -76,6 +89,17 @@ std::span<const LibraryEntry> ReductionTable();
 std::span<const LibraryEntry> LinearAlgebraTable();
 std::span<const LibraryEntry> ShapeTable();
 std::span<const LibraryEntry> NormalizationTable();
+std::span<const LibraryEntry> ConvolutionTable();
+std::span<const LibraryEntry> OrderTable();
+std::span<const LibraryEntry> CoresTable();
+std::span<const LibraryEntry> RandomTable();
+
+// A part of the table under its heading in the documentation.
+struct LibrarySection {
+  std::string_view title;
+  std::span<const LibraryEntry> entries;
+};
+std::vector<LibrarySection> LibrarySections();
 
 // Every entry, in the order of the tables.
 std::vector<const LibraryEntry *> AllLibraryEntries();

@@ -16,15 +16,7 @@ std::optional<DType> TypeOr(Emitter &e, const BoundCall &call, size_t i, DType o
 }
 
 std::optional<std::vector<int64_t>> Shape(Emitter &e, const BoundCall &call) {
-  auto shape = e.ShapeArgument(call.where[0], call.args[0]);
-  if (!shape)
-    return std::nullopt;
-  for (int64_t d : *shape)
-    if (d < 0) {
-      e.Error("shape-mismatch", call.where[0], "an axis cannot have a negative size");
-      return std::nullopt;
-    }
-  return shape;
+  return e.NewShapeArgument(call.where[0], call.args[0]);
 }
 
 enum Kind { kZeros, kOnes, kEmpty, kShared, kLocal };
@@ -250,28 +242,28 @@ constexpr ShapeRule kArg = ShapeRule::Argument;
 
 // clang-format off
 const LibraryEntry kTable[] = {
-    {"zeros", kArrays, "shape, dtype=None", DTypes::Any, kArg, "filled with 0, float32 unless said", EmitCreate, nullptr, nullptr, kZeros},
-    {"ones", kArrays, "shape, dtype=None", DTypes::Any, kArg, "filled with 1, float32 unless said", EmitCreate, nullptr, nullptr, kOnes},
-    {"empty", kArrays, "shape, dtype=None", DTypes::Any, kArg, "not initialised", EmitCreate, nullptr, nullptr, kEmpty},
-    {"full", kArrays, "shape, value, dtype=None", DTypes::Any, kArg, "filled with a value", EmitFull},
-    {"zeros_like", kArrays, "x, dtype=None", DTypes::Any, kArg, "zeros in the shape of x", EmitLike, nullptr, nullptr, kZeros},
-    {"ones_like", kArrays, "x, dtype=None", DTypes::Any, kArg, "ones in the shape of x", EmitLike, nullptr, nullptr, kOnes},
-    {"empty_like", kArrays, "x, dtype=None", DTypes::Any, kArg, "not initialised, in the shape of x", EmitLike, nullptr, nullptr, kEmpty},
-    {"full_like", kArrays, "x, value, dtype=None", DTypes::Any, kArg, "a value in the shape of x", EmitLike, nullptr, nullptr, -1},
-    {"arange", kArrays, "start, stop=None, step=1, dtype=None", DTypes::Numeric, kArg, "evenly spaced numbers", EmitArange},
-    {"eye", kArrays, "n, m=None, dtype=None", DTypes::Any, kArg, "ones on the diagonal", EmitEye},
-    {"shared_memory", kAsc, "shape, dtype=None, strict=False", DTypes::Any, kArg, "not initialised, in fast memory where it fits", EmitCreate, nullptr, nullptr, kShared},
-    {"local", kAsc, "shape, dtype=None", DTypes::Any, kArg, "not initialised, one for each iteration of the parallel loop around", EmitCreate, nullptr, nullptr, kLocal},
-    {"aligned_alloc", kAsc, "shape, dtype=None, alignment=32", DTypes::Any, kArg, "not initialised, at an aligned address", EmitCreate, nullptr, nullptr, kLocal},
-    {"copy", kArrays | kMethod, "source, destination=None", DTypes::Any, ShapeRule::Own, "copies source into destination, or into a new tensor", EmitCopy},
-    {"cast", kAsc | kMethod, "x, dtype", DTypes::Any, ShapeRule::Elementwise, "x with another element type", EmitCast},
-    {"astype", kAsc | kMethod, "x, dtype", DTypes::Any, ShapeRule::Elementwise, "x with another element type", EmitCast},
-    {"item", kMethod, "x", DTypes::Any, ShapeRule::None, "the one element", EmitItem},
-    {"prefetch", kAsc, "x", DTypes::Any, ShapeRule::None, "a hint that x is read soon; it changes no result", EmitNothing},
-    {"barrier", kAsc, "", DTypes::Any, ShapeRule::None, "what stands before is done; statements run in order anyway", EmitNothing},
-    {"print", kAsc | kBuiltin, "*values", DTypes::Any, ShapeRule::None, "prints in debug mode", EmitPrint},
-    {"device_assert", kAsc, "condition, message=None", DTypes::Any, ShapeRule::None, "checked in debug mode", EmitAssert},
-    {"assert_shape", kAsc, "x, shape", DTypes::Any, ShapeRule::None, "checked at compile time", EmitAssertShape},
+    {"zeros", kArrays, "shape, dtype=None", DTypes::Any, kArg, "filled with 0, float32 unless said", "np.zeros(shape)", Lowering::Vector, EmitCreate, nullptr, nullptr, kZeros},
+    {"ones", kArrays, "shape, dtype=None", DTypes::Any, kArg, "filled with 1, float32 unless said", "np.ones(shape)", Lowering::Vector, EmitCreate, nullptr, nullptr, kOnes},
+    {"empty", kArrays, "shape, dtype=None", DTypes::Any, kArg, "not initialised", "np.empty(shape)", Lowering::Vector, EmitCreate, nullptr, nullptr, kEmpty},
+    {"full", kArrays, "shape, value, dtype=None", DTypes::Any, kArg, "filled with a value", "np.full(shape, value)", Lowering::Vector, EmitFull},
+    {"zeros_like", kArrays, "x, dtype=None", DTypes::Any, kArg, "zeros in the shape of x", "np.zeros_like(x)", Lowering::Vector, EmitLike, nullptr, nullptr, kZeros},
+    {"ones_like", kArrays, "x, dtype=None", DTypes::Any, kArg, "ones in the shape of x", "np.ones_like(x)", Lowering::Vector, EmitLike, nullptr, nullptr, kOnes},
+    {"empty_like", kArrays, "x, dtype=None", DTypes::Any, kArg, "not initialised, in the shape of x", "np.empty_like(x)", Lowering::Vector, EmitLike, nullptr, nullptr, kEmpty},
+    {"full_like", kArrays, "x, value, dtype=None", DTypes::Any, kArg, "a value in the shape of x", "np.full_like(x, value)", Lowering::Vector, EmitLike, nullptr, nullptr, -1},
+    {"arange", kArrays, "start, stop=None, step=1, dtype=None", DTypes::Numeric, kArg, "evenly spaced numbers", "np.arange(start, stop, step)", Lowering::Scalar, EmitArange},
+    {"eye", kArrays, "n, m=None, dtype=None", DTypes::Any, kArg, "ones on the diagonal", "np.eye(n, m)", Lowering::Scalar, EmitEye},
+    {"shared_memory", kAsc, "shape, dtype=None, strict=False", DTypes::Any, kArg, "not initialised, in fast memory where it fits", "np.empty(shape)", Lowering::Vector, EmitCreate, nullptr, nullptr, kShared},
+    {"local", kAsc, "shape, dtype=None", DTypes::Any, kArg, "not initialised, one for each iteration of the parallel loop around", "np.empty(shape)", Lowering::Vector, EmitCreate, nullptr, nullptr, kLocal},
+    {"aligned_alloc", kAsc, "shape, dtype=None, alignment=32", DTypes::Any, kArg, "not initialised, at an aligned address", "np.empty(shape)", Lowering::Vector, EmitCreate, nullptr, nullptr, kLocal},
+    {"copy", kArrays | kMethod, "source, destination=None", DTypes::Any, ShapeRule::Own, "copies source into destination, or into a new tensor", "np.copy(source)", Lowering::Vector, EmitCopy},
+    {"cast", kAsc | kMethod, "x, dtype", DTypes::Any, ShapeRule::Elementwise, "x with another element type", "x.astype(dtype)", Lowering::Vector, EmitCast},
+    {"astype", kAsc | kMethod, "x, dtype", DTypes::Any, ShapeRule::Elementwise, "x with another element type", "x.astype(dtype)", Lowering::Vector, EmitCast},
+    {"item", kMethod, "x", DTypes::Any, ShapeRule::None, "the one element", "x.item()", Lowering::Scalar, EmitItem},
+    {"prefetch", kAsc, "x", DTypes::Any, ShapeRule::None, "a hint that x is read soon; it changes no result", "None", Lowering::CompileTime, EmitNothing},
+    {"barrier", kAsc, "", DTypes::Any, ShapeRule::None, "what stands before is done; statements run in order anyway", "None", Lowering::CompileTime, EmitNothing},
+    {"print", kAsc | kBuiltin, "*values", DTypes::Any, ShapeRule::None, "prints in debug mode", "print(*values)", Lowering::Scalar, EmitPrint},
+    {"device_assert", kAsc, "condition, message=None", DTypes::Any, ShapeRule::None, "checked in debug mode", "None", Lowering::Scalar, EmitAssert},
+    {"assert_shape", kAsc, "x, shape", DTypes::Any, ShapeRule::None, "checked at compile time", "None", Lowering::CompileTime, EmitAssertShape},
 };
 // clang-format on
 

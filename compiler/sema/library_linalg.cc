@@ -1,7 +1,57 @@
 // Matrix products.
-#include "compiler/sema/emitter.h"
+#include "compiler/sema/library_linalg.h"
 
 namespace pyasc::sema {
+
+// Iteration: batch axes, m, n, k.
+void AddProduct(Emitter &e, const SourceRange &range, const Value &x, const Value &y,
+                const Value &sum) {
+  std::vector<int64_t> extents = sum.tensor.Shape();
+  size_t lead = extents.size() - 2;
+  auto b = static_cast<int>(lead);
+  extents.push_back(x.tensor.dims.back().size);
+  auto axes_of = [&](const Value &v, int first, int second) {
+    size_t own = v.tensor.dims.size() - 2;
+    std::vector<int> axes;
+    for (size_t i = 0; i < own; ++i) {
+      size_t at = lead - own + i;
+      bool stretched = v.tensor.dims[i].size == 1 && extents[at] != 1;
+      axes.push_back(stretched ? -1 : static_cast<int>(at));
+    }
+    axes.push_back(first);
+    axes.push_back(second);
+    return axes;
+  };
+  std::vector<int> out_axes;
+  for (int i = 0; i < b + 2; ++i)
+    out_axes.push_back(i);
+  std::vector<bool> reduction(extents.size(), false);
+  reduction.back() = true;
+  DType xt = x.dtype, yt = y.dtype, wide = sum.dtype;
+  e.Generic(range, extents, {{x, axes_of(x, b, b + 2)}, {y, axes_of(y, b + 2, b + 1)}},
+            {sum, out_axes}, reduction, [&](ScalarOps &ops, mlir::ValueRange in, mlir::Value out) {
+              mlir::Value p = ops.Binary(BinaryOp::Mul, ops.Cast(in[0], xt, wide),
+                                         ops.Cast(in[1], yt, wide), wide);
+              return ops.Binary(BinaryOp::Add, out, p, wide);
+            });
+}
+
+std::optional<DType> ProductType(Emitter &e, const SourceRange &range, Value &x, Value &y) {
+  if (e.mixed() && x.dtype != y.dtype && IsFloat(x.dtype) && IsFloat(y.dtype) &&
+      (Is16BitFloat(x.dtype) || Is16BitFloat(y.dtype))) {
+    // The wider operand is rounded to the other's type; the sums stay float32.
+    DType t = Is16BitFloat(x.dtype) ? x.dtype : y.dtype;
+    Value &wider = x.dtype == t ? y : x;
+    wider = e.Cast(range, wider, t);
+    return t;
+  }
+  auto t = e.CommonType(range, x, y);
+  if (t == DType::Bool) {
+    e.Error("type-mismatch", range, "a product of bool tensors; cast one to an integer type");
+    return std::nullopt;
+  }
+  return t;
+}
 
 namespace {
 
@@ -51,58 +101,19 @@ Value EmitMatmul(Emitter &e, const BoundCall &call) {
                          " cannot be broadcast together");
     batch.push_back(a == 1 ? b : a);
   }
-  DType t;
-  if (e.mixed() && x.dtype != y.dtype && IsFloat(x.dtype) && IsFloat(y.dtype) &&
-      (Is16BitFloat(x.dtype) || Is16BitFloat(y.dtype))) {
-    // The wider operand is rounded to the other's type; the sums stay float32.
-    t = Is16BitFloat(x.dtype) ? x.dtype : y.dtype;
-    Value &wider = x.dtype == t ? y : x;
-    wider = e.Cast(range, wider, t);
-  } else {
-    auto common = e.CommonType(range, x, y);
-    if (!common)
-      return Value::Invalid();
-    t = *common;
-  }
-  if (t == DType::Bool)
-    return e.Error("type-mismatch", range,
-                   "a matrix product of bools; cast one to an integer type");
+  auto common = ProductType(e, range, x, y);
+  if (!common)
+    return Value::Invalid();
+  DType t = *common;
   DType wide = Is16BitFloat(t) ? DType::Float32 : t;
-  // Iteration: batch axes, m, n, k.
-  std::vector<int64_t> extents = batch, out_shape = batch;
-  auto b = static_cast<int>(batch.size());
-  for (int64_t d : {m, n, k})
-    extents.push_back(d);
+  std::vector<int64_t> out_shape = batch;
   for (int64_t d : {m, n})
     out_shape.push_back(d);
-  // A row or column of one operand has no axis of its own in memory.
-  auto axes_of = [&](const Value &v, size_t own, int first, int second) {
-    std::vector<int> axes;
-    for (size_t i = 0; i < own; ++i) {
-      auto at = static_cast<int>(lead - own + i);
-      bool stretched = v.tensor.dims[i].size == 1 && batch[static_cast<size_t>(at)] != 1;
-      axes.push_back(stretched ? -1 : at);
-    }
-    axes.push_back(first);
-    axes.push_back(second);
-    return axes;
-  };
   Value sum = e.NewTensor(range, wide, out_shape);
   if (sum.IsInvalid())
     return sum;
   e.Fill(range, sum, {});
-  std::vector<int> out_axes;
-  for (int i = 0; i < b + 2; ++i)
-    out_axes.push_back(i);
-  std::vector<bool> reduction(extents.size(), false);
-  reduction.back() = true;
-  DType xt = x.dtype, yt = y.dtype;
-  e.Generic(range, extents, {{x, axes_of(x, xb, b, b + 2)}, {y, axes_of(y, yb, b + 2, b + 1)}},
-            {sum, out_axes}, reduction, [&](ScalarOps &ops, mlir::ValueRange in, mlir::Value out) {
-              mlir::Value p = ops.Binary(BinaryOp::Mul, ops.Cast(in[0], xt, wide),
-                                         ops.Cast(in[1], yt, wide), wide);
-              return ops.Binary(BinaryOp::Add, out, p, wide);
-            });
+  AddProduct(e, range, x, y, sum);
   Value result = wide == t ? sum : e.Cast(range, sum, t);
   if (!row && !column)
     return result;
@@ -132,11 +143,11 @@ constexpr uint8_t kArrays = kAsc | kNumpy;
 
 // clang-format off
 const LibraryEntry kTable[] = {
-    {"matmul", kArrays, "x, y, transpose_x=False, transpose_y=False", DTypes::Numeric, ShapeRule::Own, "matrix product; batch axes broadcast, 16-bit floats summed in float32", EmitMatmul},
-    {"dot", kArrays | kMethod, "x, y", DTypes::Numeric, ShapeRule::Own, "matrix product", EmitMatmul},
-    {"batch_matmul", kAsc, "x, y, transpose_x=False, transpose_y=False", DTypes::Numeric, ShapeRule::Own, "matrix product of each pair", EmitMatmul},
-    {"bmm", kAsc, "x, y", DTypes::Numeric, ShapeRule::Own, "matrix product of each pair", EmitMatmul},
-    {"outer", kArrays, "x, y", DTypes::Numeric, ShapeRule::Own, "products of all pairs", EmitOuter},
+    {"matmul", kArrays, "x, y, transpose_x=False, transpose_y=False", DTypes::Numeric, ShapeRule::Own, "matrix product; batch axes broadcast, 16-bit floats summed in float32", "matmul(x, y, transpose_x, transpose_y)", Lowering::Cube, EmitMatmul},
+    {"dot", kArrays | kMethod, "x, y", DTypes::Numeric, ShapeRule::Own, "matrix product", "np.matmul(x, y)", Lowering::Cube, EmitMatmul},
+    {"batch_matmul", kAsc, "x, y, transpose_x=False, transpose_y=False", DTypes::Numeric, ShapeRule::Own, "matrix product of each pair", "matmul(x, y, transpose_x, transpose_y)", Lowering::Cube, EmitMatmul},
+    {"bmm", kAsc, "x, y", DTypes::Numeric, ShapeRule::Own, "matrix product of each pair", "np.matmul(x, y)", Lowering::Cube, EmitMatmul},
+    {"outer", kArrays, "x, y", DTypes::Numeric, ShapeRule::Own, "products of all pairs", "np.multiply.outer(x, y)", Lowering::Vector, EmitOuter},
 };
 // clang-format on
 

@@ -149,10 +149,10 @@ Value EmitNorm(Emitter &e, const BoundCall &call) {
 
 // clang-format off
 const LibraryEntry kTable[] = {
-    {"softmax", kAsc, "x, axis=-1", DTypes::Float, ShapeRule::Elementwise, "exp(x - max) over its sum along an axis", EmitSoftmax, nullptr, nullptr, 0},
-    {"log_softmax", kAsc, "x, axis=-1", DTypes::Float, ShapeRule::Elementwise, "logarithm of softmax", EmitSoftmax, nullptr, nullptr, 1},
-    {"layer_norm", kAsc, "x, weight=None, bias=None, eps=1e-5, axis=-1", DTypes::Float, ShapeRule::Elementwise, "zero mean and unit variance along an axis, scaled and shifted", EmitNorm, nullptr, nullptr, 1},
-    {"rms_norm", kAsc, "x, weight=None, eps=1e-6, axis=-1", DTypes::Float, ShapeRule::Elementwise, "unit mean square along an axis, scaled", EmitNorm, nullptr, nullptr, 0},
+    {"softmax", kAsc, "x, axis=-1", DTypes::Float, ShapeRule::Elementwise, "exp(x - max) over its sum along an axis", "softmax(x, axis)", Lowering::Vector, EmitSoftmax, nullptr, nullptr, 0},
+    {"log_softmax", kAsc, "x, axis=-1", DTypes::Float, ShapeRule::Elementwise, "logarithm of softmax", "np.log(softmax(x, axis))", Lowering::Vector, EmitSoftmax, nullptr, nullptr, 1},
+    {"layer_norm", kAsc, "x, weight=None, bias=None, eps=1e-5, axis=-1", DTypes::Float, ShapeRule::Elementwise, "zero mean and unit variance along an axis, scaled and shifted", "(x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + eps) * weight + bias", Lowering::Vector, EmitNorm, nullptr, nullptr, 1},
+    {"rms_norm", kAsc, "x, weight=None, eps=1e-6, axis=-1", DTypes::Float, ShapeRule::Elementwise, "unit mean square along an axis, scaled", "x / np.sqrt((x * x).mean(axis, keepdims=True) + eps) * weight", Lowering::Vector, EmitNorm, nullptr, nullptr, 0},
 };
 // clang-format on
 

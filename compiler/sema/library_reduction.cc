@@ -337,22 +337,22 @@ constexpr ShapeRule kR = ShapeRule::Reduction;
 
 // clang-format off
 const LibraryEntry kTable[] = {
-    {"sum", kReach, "x, axis=None, keepdims=False, dtype=None", DTypes::Any, kR, "sum; 16-bit floats in float32, integers in 64 bits", EmitReduction, nullptr, nullptr, kSum},
-    {"prod", kReach, "x, axis=None, keepdims=False, dtype=None", DTypes::Any, kR, "product", EmitReduction, nullptr, nullptr, kProd},
-    {"max", kReach, "x, axis=None, keepdims=False", DTypes::Any, kR, "greatest; NaN if there is one", EmitReduction, nullptr, nullptr, kMax},
-    {"min", kReach, "x, axis=None, keepdims=False", DTypes::Any, kR, "least; NaN if there is one", EmitReduction, nullptr, nullptr, kMin},
-    {"amax", kAsc | kNumpy, "x, axis=None, keepdims=False", DTypes::Any, kR, "greatest; NaN if there is one", EmitReduction, nullptr, nullptr, kMax},
-    {"amin", kAsc | kNumpy, "x, axis=None, keepdims=False", DTypes::Any, kR, "least; NaN if there is one", EmitReduction, nullptr, nullptr, kMin},
-    {"any", kReach | kBuiltin, "x, axis=None, keepdims=False", DTypes::Any, kR, "whether some element is true", EmitReduction, nullptr, nullptr, kAny},
-    {"all", kReach | kBuiltin, "x, axis=None, keepdims=False", DTypes::Any, kR, "whether all elements are true", EmitReduction, nullptr, nullptr, kAll},
-    {"mean", kReach, "x, axis=None, keepdims=False", DTypes::Any, kR, "arithmetic mean", EmitReduction, nullptr, nullptr, kMean},
-    {"var", kReach, "x, axis=None, keepdims=False, ddof=0", DTypes::Any, kR, "variance, in two passes", EmitReduction, nullptr, nullptr, kVar},
-    {"std", kReach, "x, axis=None, keepdims=False, ddof=0", DTypes::Any, kR, "standard deviation", EmitReduction, nullptr, nullptr, kStd},
-    {"count_nonzero", kAsc | kNumpy, "x, axis=None, keepdims=False", DTypes::Any, kR, "how many elements are not zero", EmitReduction, nullptr, nullptr, kCountNonzero},
-    {"argmax", kReach, "x, axis=None, keepdims=False", DTypes::Any, kR, "index of the first greatest, or first NaN", EmitArgExtremum, nullptr, nullptr, kMax},
-    {"argmin", kReach, "x, axis=None, keepdims=False", DTypes::Any, kR, "index of the first least, or first NaN", EmitArgExtremum, nullptr, nullptr, kMin},
-    {"cumsum", kReach, "x, axis=None", DTypes::Any, ShapeRule::Own, "running sums", EmitCumulative, nullptr, nullptr, kSum},
-    {"cumprod", kReach, "x, axis=None", DTypes::Any, ShapeRule::Own, "running products", EmitCumulative, nullptr, nullptr, kProd},
+    {"sum", kReach, "x, axis=None, keepdims=False, dtype=None", DTypes::Any, kR, "sum; 16-bit floats in float32, integers in 64 bits", "np.sum(x, axis, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kSum},
+    {"prod", kReach, "x, axis=None, keepdims=False, dtype=None", DTypes::Any, kR, "product", "np.prod(x, axis, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kProd},
+    {"max", kReach, "x, axis=None, keepdims=False", DTypes::Any, kR, "greatest; NaN if there is one", "np.max(x, axis, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kMax},
+    {"min", kReach, "x, axis=None, keepdims=False", DTypes::Any, kR, "least; NaN if there is one", "np.min(x, axis, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kMin},
+    {"amax", kAsc | kNumpy, "x, axis=None, keepdims=False", DTypes::Any, kR, "greatest; NaN if there is one", "np.max(x, axis, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kMax},
+    {"amin", kAsc | kNumpy, "x, axis=None, keepdims=False", DTypes::Any, kR, "least; NaN if there is one", "np.min(x, axis, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kMin},
+    {"any", kReach | kBuiltin, "x, axis=None, keepdims=False", DTypes::Any, kR, "whether some element is true", "np.any(x, axis, keepdims=keepdims)", Lowering::Scalar, EmitReduction, nullptr, nullptr, kAny},
+    {"all", kReach | kBuiltin, "x, axis=None, keepdims=False", DTypes::Any, kR, "whether all elements are true", "np.all(x, axis, keepdims=keepdims)", Lowering::Scalar, EmitReduction, nullptr, nullptr, kAll},
+    {"mean", kReach, "x, axis=None, keepdims=False", DTypes::Any, kR, "arithmetic mean", "np.mean(x, axis, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kMean},
+    {"var", kReach, "x, axis=None, keepdims=False, ddof=0", DTypes::Any, kR, "variance, in two passes", "np.var(x, axis, ddof=ddof, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kVar},
+    {"std", kReach, "x, axis=None, keepdims=False, ddof=0", DTypes::Any, kR, "standard deviation", "np.std(x, axis, ddof=ddof, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kStd},
+    {"count_nonzero", kAsc | kNumpy, "x, axis=None, keepdims=False", DTypes::Any, kR, "how many elements are not zero", "np.count_nonzero(x, axis, keepdims=keepdims)", Lowering::Scalar, EmitReduction, nullptr, nullptr, kCountNonzero},
+    {"argmax", kReach, "x, axis=None, keepdims=False", DTypes::Any, kR, "index of the first greatest, or first NaN", "np.argmax(x, axis, keepdims=keepdims)", Lowering::Scalar, EmitArgExtremum, nullptr, nullptr, kMax},
+    {"argmin", kReach, "x, axis=None, keepdims=False", DTypes::Any, kR, "index of the first least, or first NaN", "np.argmin(x, axis, keepdims=keepdims)", Lowering::Scalar, EmitArgExtremum, nullptr, nullptr, kMin},
+    {"cumsum", kReach, "x, axis=None", DTypes::Any, ShapeRule::Own, "running sums", "np.cumsum(x, axis)", Lowering::Scalar, EmitCumulative, nullptr, nullptr, kSum},
+    {"cumprod", kReach, "x, axis=None", DTypes::Any, ShapeRule::Own, "running products", "np.cumprod(x, axis)", Lowering::Scalar, EmitCumulative, nullptr, nullptr, kProd},
 };
 // clang-format on
 

@@ -420,30 +420,80 @@ Value EmitTake(Emitter &e, const BoundCall &call) {
   return shape.empty() ? e.LoadElement(range, out) : out;
 }
 
+// x[..., indices[i], ...] = values[..., i, ...], in the order of i.
+Value EmitScatter(Emitter &e, const BoundCall &call) {
+  if (!Tensor0(e, call))
+    return Value::Invalid();
+  const Value &x = call.args[0], &indices = call.args[1];
+  Value values = call.args[2];
+  SourceRange range = call.range;
+  if (!e.ExpectTensor(call.where[1], indices, "the indices of scatter") ||
+      !e.ExpectNumber(call.where[2], values, "the values of scatter") || !e.MayWrite(range, x))
+    return Value::Invalid();
+  if (IsFloat(indices.dtype) || indices.dtype == DType::Bool)
+    return e.Error("bad-index", call.where[1], "the indices must be integers");
+  if (indices.tensor.dims.size() != 1)
+    return e.Error("rank-mismatch", call.where[1], "the indices of scatter have one axis");
+  auto axis = e.AxisArgument(call.where[3], call.args[3], static_cast<int>(x.tensor.dims.size()));
+  if (!axis)
+    return Value::Invalid();
+  auto at_axis = static_cast<size_t>(*axis);
+  std::vector<int64_t> shape = x.tensor.Shape();
+  shape[at_axis] = indices.tensor.dims[0].size;
+  if (values.IsTensor()) {
+    std::vector<int64_t> have = values.tensor.Shape();
+    bool fits = have.size() <= shape.size();
+    for (size_t i = 0; fits && i < have.size(); ++i)
+      fits = have[i] == 1 || have[i] == shape[shape.size() - have.size() + i];
+    if (!fits)
+      return e.Error("shape-mismatch", call.where[2],
+                     "the values have the shape " + ShapeText(have) + ", and " + ShapeText(shape) +
+                         " are stored");
+    // The values are read as they were before.
+    if (values.tensor.storage == x.tensor.storage)
+      values = e.Materialize(range, values);
+    values = e.BroadcastView(values, shape);
+  }
+  e.LoopNest(range, {shape[at_axis]}, [&](const std::vector<Value> &at) {
+    auto part = [&](const Value &k) {
+      Value all = Value::OfKind(Value::Kind::Slice);
+      all.items = std::make_shared<std::vector<Value>>(3, Value::NoneValue());
+      std::vector<Value> key(at_axis, all);
+      key.push_back(k);
+      return Value::TupleOf(std::move(key));
+    };
+    Value value = values.IsTensor() ? e.Subscript(range, values, part(at[0])) : values;
+    e.StoreSubscript(range, x, part(e.Subscript(call.where[1], indices, at[0])), value,
+                     call.where[2]);
+  });
+  return Value::NoneValue();
+}
+
 constexpr uint8_t kArrays = kAsc | kNumpy;
 constexpr ShapeRule kOwn = ShapeRule::Own;
 
 // clang-format off
 const LibraryEntry kTable[] = {
-    {"reshape", kArrays | kMethod, "x, *shape", DTypes::Any, ShapeRule::Argument, "the same elements in another shape", EmitReshape},
-    {"flatten", kAsc | kMethod, "x", DTypes::Any, kOwn, "a copy with one axis", EmitFlatten, nullptr, nullptr, 1},
-    {"ravel", kArrays | kMethod, "x", DTypes::Any, kOwn, "the same elements along one axis", EmitFlatten, nullptr, nullptr, 0},
-    {"transpose", kArrays | kMethod, "x, *axes", DTypes::Any, kOwn, "axes in another order, reversed unless said; a view", EmitTranspose},
-    {"permute", kAsc | kMethod, "x, *axes", DTypes::Any, kOwn, "axes in another order; a view", EmitTranspose},
-    {"swapaxes", kArrays | kMethod, "x, axis1, axis2", DTypes::Any, kOwn, "two axes exchanged; a view", EmitSwapAxes},
-    {"broadcast_to", kArrays, "x, shape", DTypes::Any, ShapeRule::Argument, "stretched to a shape", EmitBroadcastTo},
-    {"expand_dims", kArrays, "x, axis", DTypes::Any, kOwn, "with a new axis of size 1; a view", EmitExpandDims},
-    {"unsqueeze", kAsc | kMethod, "x, axis", DTypes::Any, kOwn, "with a new axis of size 1; a view", EmitExpandDims},
-    {"squeeze", kArrays | kMethod, "x, axis=None", DTypes::Any, kOwn, "without axes of size 1; a view", EmitSqueeze},
-    {"concat", kAsc, "tensors, axis=0", DTypes::Any, kOwn, "joined along an axis", EmitConcat},
-    {"concatenate", kArrays, "tensors, axis=0", DTypes::Any, kOwn, "joined along an axis", EmitConcat},
-    {"stack", kArrays, "tensors, axis=0", DTypes::Any, kOwn, "joined along a new axis", EmitStack},
-    {"split", kArrays, "x, parts, axis=0", DTypes::Any, kOwn, "equal parts along an axis, as views", EmitSplit},
-    {"flip", kArrays, "x, axis=None", DTypes::Any, kOwn, "with axes reversed; a view", EmitFlip},
-    {"pad", kAsc, "x, widths, value=0", DTypes::Any, kOwn, "with a constant around", EmitPad},
-    {"tile", kArrays, "x, times", DTypes::Any, kOwn, "repeated along the axes", EmitTile},
-    {"take", kArrays, "x, indices, axis=None", DTypes::Any, kOwn, "the elements that indices name along an axis", EmitTake},
-    {"gather", kAsc, "x, indices, axis=0", DTypes::Any, kOwn, "the elements that indices name along an axis", EmitTake},
+    {"reshape", kArrays | kMethod, "x, *shape", DTypes::Any, ShapeRule::Argument, "the same elements in another shape", "np.reshape(x, shape)", Lowering::View, EmitReshape},
+    {"flatten", kAsc | kMethod, "x", DTypes::Any, kOwn, "a copy with one axis", "x.flatten()", Lowering::Vector, EmitFlatten, nullptr, nullptr, 1},
+    {"ravel", kArrays | kMethod, "x", DTypes::Any, kOwn, "the same elements along one axis", "np.ravel(x)", Lowering::View, EmitFlatten, nullptr, nullptr, 0},
+    {"transpose", kArrays | kMethod, "x, *axes", DTypes::Any, kOwn, "axes in another order, reversed unless said; a view", "np.transpose(x, axes)", Lowering::View, EmitTranspose},
+    {"permute", kAsc | kMethod, "x, *axes", DTypes::Any, kOwn, "axes in another order; a view", "np.transpose(x, axes)", Lowering::View, EmitTranspose},
+    {"swapaxes", kArrays | kMethod, "x, axis1, axis2", DTypes::Any, kOwn, "two axes exchanged; a view", "np.swapaxes(x, axis1, axis2)", Lowering::View, EmitSwapAxes},
+    {"broadcast_to", kArrays, "x, shape", DTypes::Any, ShapeRule::Argument, "stretched to a shape", "np.broadcast_to(x, shape)", Lowering::Vector, EmitBroadcastTo},
+    {"expand_dims", kArrays, "x, axis", DTypes::Any, kOwn, "with a new axis of size 1; a view", "np.expand_dims(x, axis)", Lowering::View, EmitExpandDims},
+    {"unsqueeze", kAsc | kMethod, "x, axis", DTypes::Any, kOwn, "with a new axis of size 1; a view", "np.expand_dims(x, axis)", Lowering::View, EmitExpandDims},
+    {"squeeze", kArrays | kMethod, "x, axis=None", DTypes::Any, kOwn, "without axes of size 1; a view", "np.squeeze(x, axis)", Lowering::View, EmitSqueeze},
+    {"concat", kAsc, "tensors, axis=0", DTypes::Any, kOwn, "joined along an axis", "np.concatenate(tensors, axis)", Lowering::Vector, EmitConcat},
+    {"concatenate", kArrays, "tensors, axis=0", DTypes::Any, kOwn, "joined along an axis", "np.concatenate(tensors, axis)", Lowering::Vector, EmitConcat},
+    {"stack", kArrays, "tensors, axis=0", DTypes::Any, kOwn, "joined along a new axis", "np.stack(tensors, axis)", Lowering::Vector, EmitStack},
+    {"split", kArrays, "x, parts, axis=0", DTypes::Any, kOwn, "equal parts along an axis, as views", "np.split(x, parts, axis)", Lowering::View, EmitSplit},
+    {"flip", kArrays, "x, axis=None", DTypes::Any, kOwn, "with axes reversed; a view", "np.flip(x, axis)", Lowering::View, EmitFlip},
+    {"pad", kAsc, "x, widths, value=0", DTypes::Any, kOwn, "with a constant around", "np.pad(x, widths, constant_values=value)", Lowering::Vector, EmitPad},
+    {"tile", kArrays, "x, times", DTypes::Any, kOwn, "repeated along the axes", "np.tile(x, times)", Lowering::Vector, EmitTile},
+    {"take", kArrays, "x, indices, axis=None", DTypes::Any, kOwn, "the elements that indices name along an axis", "np.take(x, indices, axis)", Lowering::Scalar, EmitTake},
+    {"scatter", kAsc, "x, indices, values, axis=0", DTypes::Any, ShapeRule::None, "stores values at the places that indices name along an axis, in their order: of equals the last stays", "x[indices] = values", Lowering::Scalar, EmitScatter},
+    {"gather", kAsc, "x, indices, axis=0", DTypes::Any, kOwn, "the elements that indices name along an axis", "np.take(x, indices, axis)", Lowering::Scalar, EmitTake},
 };
 // clang-format on
 

@@ -188,14 +188,16 @@ Emitter::MemrefOperand Emitter::OperandOf(const SourceRange &range, const Generi
 
 void Emitter::Generic(const SourceRange &range, const std::vector<int64_t> &extents,
                       const std::vector<GenericOperand> &inputs, const GenericOperand &output,
-                      const std::vector<bool> &is_reduction, const GenericBody &body) {
+                      const std::vector<bool> &is_reduction, const GenericBody &body,
+                      bool accumulates) {
   for (int64_t e : extents)
     if (e == 0)
       return;
   if (NeedsCopyForGeneric(output.tensor)) {
     // A view that runs backwards is no operand: compute forwards, then copy by a loop.
     Value forward = Materialize(range, output.tensor);
-    Generic(range, extents, inputs, GenericOperand{forward, output.axes}, is_reduction, body);
+    Generic(range, extents, inputs, GenericOperand{forward, output.axes}, is_reduction, body,
+            accumulates);
     std::vector<int64_t> shape = output.tensor.tensor.Shape();
     LoopNest(range, shape, [&](const std::vector<Value> &at) {
       Value element = Subscript(range, forward, Value::TupleOf(at));
@@ -240,7 +242,7 @@ void Emitter::Generic(const SourceRange &range, const std::vector<int64_t> &exte
         llvm::SmallVector<mlir::Value> values;
         for (size_t i = 0; i < ready.size(); ++i)
           values.push_back(from_memory(ops, args[i], ready[i].tensor));
-        bool reads_output = false;
+        bool reads_output = accumulates;
         for (bool r : is_reduction)
           reads_output |= r;
         mlir::Value previous;
