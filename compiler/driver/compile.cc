@@ -8,6 +8,7 @@
 #include "compiler/diag/diagnostic.h"
 #include "compiler/driver/c_header.h"
 #include "compiler/driver/contract.h"
+#include "compiler/driver/fast_memory.h"
 #include "compiler/driver/stages.h"
 #include "compiler/ir/asc_dialect.h"
 #include "compiler/machine/machine.h"
@@ -127,6 +128,10 @@ bool Compilation::FrontEnd() {
   stages_->Time("front-end",
                 [&] { kernel_ = sema::BuildKernel(context_, request_, diagnostics_); });
   if (!kernel_ || diagnostics_.HasErrors()) {
+    kernel_.reset();
+    return false;
+  }
+  if (soc_ && !CheckFastMemory(*kernel_->module, *soc_, diagnostics_)) {
     kernel_.reset();
     return false;
   }

@@ -9,17 +9,6 @@
 namespace pyasc::compiler {
 namespace {
 
-diag::SourceRange RangeOf(mlir::Location loc) {
-  diag::SourceRange range;
-  if (auto position = loc->findInstanceOf<mlir::FileLineColLoc>()) {
-    position.getFilename().getValue().getAsInteger(10, range.file);
-    range.line = range.end_line = position.getLine();
-    range.column = position.getColumn();
-    range.end_column = range.column + 1;
-  }
-  return range;
-}
-
 class DumpAfterPass : public mlir::PassInstrumentation {
 public:
   explicit DumpAfterPass(std::function<void(llvm::StringRef, mlir::Operation *)> dump)
@@ -33,6 +22,17 @@ private:
 };
 
 } // namespace
+
+diag::SourceRange RangeOf(mlir::Location loc) {
+  diag::SourceRange range;
+  if (auto position = loc->findInstanceOf<mlir::FileLineColLoc>()) {
+    position.getFilename().getValue().getAsInteger(10, range.file);
+    range.line = range.end_line = position.getLine();
+    range.column = position.getColumn();
+    range.end_column = range.column + 1;
+  }
+  return range;
+}
 
 std::string TextOf(mlir::ModuleOp module) {
   std::string text;

@@ -43,6 +43,9 @@ private:
   std::string last_;
 };
 
+// The place in the source that an op came from.
+diag::SourceRange RangeOf(mlir::Location loc);
+
 // The text of a module, without locations.
 std::string TextOf(mlir::ModuleOp module);
 

@@ -26,6 +26,7 @@ def AscDialect : Dialect {
     static constexpr const char *kParallel = "asc.parallel";
     static constexpr const char *kUnroll = "asc.unroll";
     static constexpr const char *kShared = "asc.shared";
+    static constexpr const char *kStrict = "asc.strict";
   }];
 }
 

@@ -73,6 +73,9 @@ Value Emitter::LookUpGlobal(uint32_t file, std::string_view name, const SourceRa
     }
     return found->value;
   }
+  // N, C = asc.dims("N C") names axes, whose sizes the arguments bind.
+  if (auto symbol = symbols_.find(name); symbol != symbols_.end())
+    return Value::WeakInt(symbol->second.first);
   if (found)
     return ErrorWithNote(
         "host-data", range,
@@ -85,8 +88,6 @@ Value Emitter::LookUpGlobal(uint32_t file, std::string_view name, const SourceRa
     v.library = entry;
     return v;
   }
-  if (auto symbol = symbols_.find(name); symbol != symbols_.end())
-    return Value::WeakInt(symbol->second.first);
   if (name == "__name__")
     return Value::StringOf("kernel");
   if (name == "True" || name == "False")

@@ -183,6 +183,11 @@ public:
   Index NormalizeIndex(const SourceRange &range, const Value &v, int axis, int64_t size);
   std::optional<TensorDim> SliceDim(const SourceRange &range, const TensorDim &dim, int axis,
                                     const Value &slice);
+  // stop - start where it is a constant whatever they are (run_time_slice.cc).
+  std::optional<int64_t> StaticLength(const Value &start, const Value &stop);
+  // The first element of a slice of `length` elements, checked at run time to lie inside its axis.
+  std::optional<Index> RunTimeStart(const SourceRange &range, const Value &start, int64_t length,
+                                    int axis, int64_t size);
   // Asks for another attempt that splits a loop which `exprs` depend on. False: there is none.
   bool SplitLoopOf(const std::vector<mlir::AffineExpr> &exprs);
   std::vector<Index> ElementIndices(const Tensor &view);

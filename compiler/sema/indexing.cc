@@ -142,11 +142,26 @@ std::optional<TensorDim> Emitter::SliceDim(const SourceRange &range, const Tenso
     return apply(ToIndex(Value::IntConstant(start, DType::Int64, false)),
                  static_cast<int64_t>(count));
   }
-  auto refuse = [&](const std::string &why) {
+  // First without the part of a loop in which the end of the axis cuts the slice; then with a check
+  // at run time, unless some iteration surely fails it.
+  auto refuse = [&](const std::string &why) -> std::optional<TensorDim> {
     std::vector<AffineExpr> exprs = parts[0].affine;
     exprs.insert(exprs.end(), parts[1].affine.begin(), parts[1].affine.end());
     if (SplitLoopOf(exprs))
       return std::nullopt;
+    AffineExpr first = has_start ? AffineOf(parts[0]) : AffineExpr(),
+               end = has_stop ? AffineOf(parts[1]) : AffineExpr();
+    bool fails = (first && Reaches(-first - 1, first)) || (end && Reaches(end - dim.size - 1, end));
+    if (has_start && has_stop && step > 0 && !fails && !parts[0].IsConstant() &&
+        !parts[1].IsConstant())
+      if (auto length = StaticLength(parts[0], parts[1]); length && *length >= 0) {
+        if (*length == 0)
+          return apply(ToIndex(Value::IntConstant(0, DType::Int64, false)), 0);
+        auto start = RunTimeStart(range, parts[0], *length, axis, dim.size);
+        if (!start)
+          return std::nullopt;
+        return apply(*start, static_cast<int64_t>((*length + step - 1) / step));
+      }
     Error("dynamic-slice", range,
           why + "; shapes are static here: use a slice of constant length that stays inside the "
                 "axis, or a loop over elements");
@@ -155,10 +170,8 @@ std::optional<TensorDim> Emitter::SliceDim(const SourceRange &range, const Tenso
   if (step < 0)
     return refuse("a slice that runs backwards needs constant bounds");
   AffineExpr low = has_start ? AffineOf(parts[0]) : ConstantExpr(0);
-  if (!low) {
-    // A run-time start with `start : start + constant` is the one other form with a static length.
+  if (!low)
     return refuse("the start of this slice is not an affine expression of loop variables");
-  }
   AffineExpr high;
   if (!has_stop)
     high = ConstantExpr(dim.size);
@@ -185,6 +198,9 @@ std::optional<TensorDim> Emitter::SliceDim(const SourceRange &range, const Tenso
   auto count = mlir::dyn_cast<mlir::AffineConstantExpr>(length);
   if (!count)
     return refuse("the length of this slice depends on a loop variable");
+  // An end before its start is empty only where it is no place counted from the end.
+  if (count.getValue() < 0 && !Prove(high))
+    return refuse("the end of this slice may be negative");
   int64_t n = std::max<int64_t>(0, count.getValue());
   return apply(ToIndex(FromAffine(low)), static_cast<int64_t>((n + step - 1) / step));
 }

@@ -1,6 +1,7 @@
 // Making, placing and copying tensors; printing and checking.
 #include <cmath>
 
+#include "compiler/ir/asc_dialect.h"
 #include "compiler/sema/emitter.h"
 
 namespace pyasc::sema {
@@ -31,6 +32,13 @@ Value EmitCreate(Emitter &e, const BoundCall &call) {
   Value v = e.NewTensor(call.range, *t, *shape, call.entry->tag == kShared);
   if (v.IsInvalid())
     return v;
+  if (call.entry->tag == kShared) {
+    auto strict = e.ConstantBool(call.where[2], call.args[2], "strict");
+    if (!strict)
+      return Value::Invalid();
+    if (*strict)
+      v.tensor.root.getDefiningOp()->setAttr(ir::AscDialect::kStrict, e.builder().getUnitAttr());
+  }
   if (call.entry->tag == kZeros)
     e.Fill(call.range, v, {.i = 0, .f = 0});
   if (call.entry->tag == kOnes)
@@ -242,19 +250,19 @@ constexpr ShapeRule kArg = ShapeRule::Argument;
 
 // clang-format off
 const LibraryEntry kTable[] = {
-    {"zeros", kArrays, "shape, dtype=None", DTypes::Any, kArg, "filled with 0, float32 unless said", "np.zeros(shape)", Lowering::Vector, EmitCreate, nullptr, nullptr, kZeros},
-    {"ones", kArrays, "shape, dtype=None", DTypes::Any, kArg, "filled with 1, float32 unless said", "np.ones(shape)", Lowering::Vector, EmitCreate, nullptr, nullptr, kOnes},
-    {"empty", kArrays, "shape, dtype=None", DTypes::Any, kArg, "not initialised", "np.empty(shape)", Lowering::Vector, EmitCreate, nullptr, nullptr, kEmpty},
-    {"full", kArrays, "shape, value, dtype=None", DTypes::Any, kArg, "filled with a value", "np.full(shape, value)", Lowering::Vector, EmitFull},
-    {"zeros_like", kArrays, "x, dtype=None", DTypes::Any, kArg, "zeros in the shape of x", "np.zeros_like(x)", Lowering::Vector, EmitLike, nullptr, nullptr, kZeros},
-    {"ones_like", kArrays, "x, dtype=None", DTypes::Any, kArg, "ones in the shape of x", "np.ones_like(x)", Lowering::Vector, EmitLike, nullptr, nullptr, kOnes},
-    {"empty_like", kArrays, "x, dtype=None", DTypes::Any, kArg, "not initialised, in the shape of x", "np.empty_like(x)", Lowering::Vector, EmitLike, nullptr, nullptr, kEmpty},
-    {"full_like", kArrays, "x, value, dtype=None", DTypes::Any, kArg, "a value in the shape of x", "np.full_like(x, value)", Lowering::Vector, EmitLike, nullptr, nullptr, -1},
-    {"arange", kArrays, "start, stop=None, step=1, dtype=None", DTypes::Numeric, kArg, "evenly spaced numbers", "np.arange(start, stop, step)", Lowering::Scalar, EmitArange},
-    {"eye", kArrays, "n, m=None, dtype=None", DTypes::Any, kArg, "ones on the diagonal", "np.eye(n, m)", Lowering::Scalar, EmitEye},
-    {"shared_memory", kAsc, "shape, dtype=None, strict=False", DTypes::Any, kArg, "not initialised, in fast memory where it fits", "np.empty(shape)", Lowering::Vector, EmitCreate, nullptr, nullptr, kShared},
-    {"local", kAsc, "shape, dtype=None", DTypes::Any, kArg, "not initialised, one for each iteration of the parallel loop around", "np.empty(shape)", Lowering::Vector, EmitCreate, nullptr, nullptr, kLocal},
-    {"aligned_alloc", kAsc, "shape, dtype=None, alignment=32", DTypes::Any, kArg, "not initialised, at an aligned address", "np.empty(shape)", Lowering::Vector, EmitCreate, nullptr, nullptr, kLocal},
+    {"zeros", kArrays, "shape, dtype=None", DTypes::Any, kArg, "filled with 0, float32 unless said", "np.zeros(shape, dtype)", Lowering::Vector, EmitCreate, nullptr, nullptr, kZeros},
+    {"ones", kArrays, "shape, dtype=None", DTypes::Any, kArg, "filled with 1, float32 unless said", "np.ones(shape, dtype)", Lowering::Vector, EmitCreate, nullptr, nullptr, kOnes},
+    {"empty", kArrays, "shape, dtype=None", DTypes::Any, kArg, "not initialised", "np.empty(shape, dtype)", Lowering::Vector, EmitCreate, nullptr, nullptr, kEmpty},
+    {"full", kArrays, "shape, value, dtype=None", DTypes::Any, kArg, "filled with a value", "np.full(shape, value, dtype)", Lowering::Vector, EmitFull},
+    {"zeros_like", kArrays, "x, dtype=None", DTypes::Any, kArg, "zeros in the shape of x", "np.zeros_like(x, dtype)", Lowering::Vector, EmitLike, nullptr, nullptr, kZeros},
+    {"ones_like", kArrays, "x, dtype=None", DTypes::Any, kArg, "ones in the shape of x", "np.ones_like(x, dtype)", Lowering::Vector, EmitLike, nullptr, nullptr, kOnes},
+    {"empty_like", kArrays, "x, dtype=None", DTypes::Any, kArg, "not initialised, in the shape of x", "np.empty_like(x, dtype)", Lowering::Vector, EmitLike, nullptr, nullptr, kEmpty},
+    {"full_like", kArrays, "x, value, dtype=None", DTypes::Any, kArg, "a value in the shape of x", "np.full_like(x, value, dtype)", Lowering::Vector, EmitLike, nullptr, nullptr, -1},
+    {"arange", kArrays, "start, stop=None, step=1, dtype=None", DTypes::Numeric, kArg, "evenly spaced numbers", "np.arange(start, stop, step, dtype)", Lowering::Scalar, EmitArange},
+    {"eye", kArrays, "n, m=None, dtype=None", DTypes::Any, kArg, "ones on the diagonal", "np.eye(n, m, dtype=dtype)", Lowering::Scalar, EmitEye},
+    {"shared_memory", kAsc, "shape, dtype=None, strict=False", DTypes::Any, kArg, "not initialised, in fast memory where it fits", "np.empty(shape, dtype)", Lowering::Vector, EmitCreate, nullptr, nullptr, kShared},
+    {"local", kAsc, "shape, dtype=None", DTypes::Any, kArg, "not initialised, one for each iteration of the parallel loop around", "np.empty(shape, dtype)", Lowering::Vector, EmitCreate, nullptr, nullptr, kLocal},
+    {"aligned_alloc", kAsc, "shape, dtype=None, alignment=32", DTypes::Any, kArg, "not initialised, at an aligned address", "np.empty(shape, dtype)", Lowering::Vector, EmitCreate, nullptr, nullptr, kLocal},
     {"copy", kArrays | kMethod, "source, destination=None", DTypes::Any, ShapeRule::Own, "copies source into destination, or into a new tensor", "np.copy(source)", Lowering::Vector, EmitCopy},
     {"cast", kAsc | kMethod, "x, dtype", DTypes::Any, ShapeRule::Elementwise, "x with another element type", "x.astype(dtype)", Lowering::Vector, EmitCast},
     {"astype", kAsc | kMethod, "x, dtype", DTypes::Any, ShapeRule::Elementwise, "x with another element type", "x.astype(dtype)", Lowering::Vector, EmitCast},

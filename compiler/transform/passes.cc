@@ -25,6 +25,8 @@ void buildStructurePipeline(mlir::OpPassManager &manager) {
   addOnFunctions(createFuseElementwisePass());
   addOnFunctions(createForwardCopiesPass());
   addOnFunctions(createRemoveDeadBuffersPass());
+  // What is unrolled could not be raised any more.
+  addOnFunctions(createUnrollLoopsPass());
   addCleanUp();
 }
 
@@ -35,6 +37,7 @@ void registerTransformPasses() {
   mlir::registerPass(createPromoteCellsPass);
   mlir::registerPass(createRaiseLoopsPass);
   mlir::registerPass(createRemoveDeadBuffersPass);
+  mlir::registerPass(createUnrollLoopsPass);
   mlir::PassPipelineRegistration<>("structure", "Kernel form to structured form",
                                    buildStructurePipeline);
 }

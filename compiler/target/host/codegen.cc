@@ -96,8 +96,8 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   tuning.LoopVectorization = true;
   tuning.SLPVectorization = true;
   tuning.LoopInterleaving = true;
-  // Nests of constant extents are unrolled wholly, one inside the other: with many of them that takes
-  // seconds and gains nothing.
+  // Nests of constant extents are unrolled wholly, one inside the other: with many of them that
+  // takes seconds and gains nothing.
   constexpr unsigned kMaxUnrolled = 700;
   tuning.LoopUnrolling = module.getInstructionCount() <= kMaxUnrolled;
   llvm::PassBuilder builder(&machine, tuning);

@@ -25,12 +25,13 @@ def _image(name, x):
                                      f"{len(shape_of(x))}")
 
 
-def _extents(name, shape, size, stride, padding):
+def _extents(name, shape, size, stride, padding, dilation=(1, 1)):
     out = []
-    for d, k, s, p in zip(shape[2:], size, stride, padding):
+    for d, k, s, p, apart in zip(shape[2:], size, stride, padding, dilation):
         if d is None or k is None:
             out.append(None)
             continue
+        k = (k - 1) * apart + 1
         if d + 2 * p < k:
             raise Fault("shape-mismatch", f"the window {shape_text_of(size)} of {name} does not fit "
                                           f"into {shape_text_of(shape[2:])} with padding "
@@ -39,25 +40,32 @@ def _extents(name, shape, size, stride, padding):
     return tuple(out)
 
 
-def _windows(a, size, stride, padding, out, fill):
+def _windows(a, size, stride, padding, out, fill, dilation=(1, 1)):
     """a with padding, and for each place of the window the part that it sees."""
     (ph, pw), (sh, sw) = padding, stride
     a = np.pad(a, ((0, 0), (0, 0), (ph, ph), (pw, pw)), constant_values=fill)
     for i in range(size[0]):
         for j in range(size[1]):
-            yield i, j, a[:, :, i:i + (out[0] - 1) * sh + 1:sh, j:j + (out[1] - 1) * sw + 1:sw]
+            h, w = i * dilation[0], j * dilation[1]
+            yield i, j, a[:, :, h:h + (out[0] - 1) * sh + 1:sh, w:w + (out[1] - 1) * sw + 1:sw]
 
 
 @entry(ASC, "conv2d")
-def conv2d(x, weight, bias=None, stride=1, padding=0):
+def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """out[n, f, h, w] = bias[f] + sum over c, i, j of x[n, c, h*stride + i - padding, ...] times
-    weight[f, c, i, j]: a correlation, as deep learning calls it, summed in float32."""
+    weight[f, c, i, j]: a correlation, as deep learning calls it, summed in float32. With dilation the
+    places lie so far apart; with groups the filters of each see their share of the channels."""
     _image("conv2d", x)
     _image("conv2d", weight)
     stride, padding = _pair(stride, "stride", 1), _pair(padding, "padding", 0)
+    dilation, groups = _pair(dilation, "dilation", 1), constant_int(groups, "groups")
     xs, ws = shape_of(x), shape_of(weight)
-    if xs[1] != ws[1] and None not in (xs[1], ws[1]):
-        raise Fault("shape-mismatch", f"the input has {xs[1]} channels and the weight {ws[1]}")
+    if None not in (xs[1], ws[0], ws[1]):
+        if groups < 1 or xs[1] % groups or ws[0] % groups:
+            raise Fault("shape-mismatch", f"{groups} groups do not divide {xs[1]} channels and {ws[0]} "
+                                          "filters")
+        if xs[1] // groups != ws[1]:
+            raise Fault("shape-mismatch", f"the input has {xs[1]} channels and a filter takes {ws[1]}")
     t = ops.common_type(x, weight)
     if t is BOOL:
         raise Fault("type-mismatch", "conv2d of bools; cast one to an integer type")
@@ -67,15 +75,19 @@ def conv2d(x, weight, bias=None, stride=1, padding=0):
             raise Fault("shape-mismatch", f"the bias has shape {shape_text_of(shape_of(bias))}, and "
                                           f"there are {ws[0]} filters")
         t = ops.common_type(Unknown(t), bias)
-    out = _extents("conv2d", xs, ws[2:], stride, padding)
+    out = _extents("conv2d", xs, ws[2:], stride, padding, dilation)
     shape = (xs[0], ws[0], *out)
     if not known(x, weight, bias):
         return Unknown(t, shape)
     w = wide(t)
     a, b = dtypes.array(x.read(), x.t, w), dtypes.array(weight.read(), weight.t, w)
     total = np.zeros(shape, w.np)
-    for i, j, part in _windows(a, ws[2:], stride, padding, out, 0):
-        total += np.einsum("nchw,fc->nfhw", part, b[:, :, i, j], dtype=w.np)
+    c, f = xs[1] // groups, ws[0] // groups
+    for i, j, part in _windows(a, ws[2:], stride, padding, out, 0, dilation):
+        for g in range(groups):
+            total[:, g * f:(g + 1) * f] += np.einsum(
+                "nchw,fc->nfhw", part[:, g * c:(g + 1) * c], b[g * f:(g + 1) * f, :, i, j],
+                dtype=w.np)
     if bias is not None:
         total = total + dtypes.array(bias.read(), bias.t, w)[:, None, None]
     return ops.from_array(dtypes.array(np.asarray(total, w.np), w, t), t)

@@ -280,21 +280,21 @@ def gather(x, indices, axis=0):
 
 
 @entry(ASC, "scatter", pure=False)
-def scatter(x, index, values, axis=0):
-    """x[..., index[i], ...] = values[..., i, ...], in the order of i: the last one stays."""
+def scatter(x, indices, values, axis=0):
+    """x[..., indices[i], ...] = values[..., i, ...], in the order of i: the last one stays."""
     expect_tensor(x, "the argument of scatter")
-    expect_tensor(index, "the indices of scatter")
-    check_indices(index)
+    expect_tensor(indices, "the indices of scatter")
+    check_indices(indices)
     at = axis_of(axis, len(shape_of(x)))
-    if len(shape_of(index)) != 1:
+    if len(shape_of(indices)) != 1:
         raise Fault("rank-mismatch", "the indices of scatter have one axis")
-    shape = shape_of(x)[:at] + shape_of(index) + shape_of(x)[at + 1:]
+    shape = shape_of(x)[:at] + shape_of(indices) + shape_of(x)[at + 1:]
     ops.check_store(values, x.t, "a tensor")
     indexing._check_fits(shape, values)
-    if not known(x, index, values):
+    if not known(x, indices, values):
         return None
-    positions = checked_positions(index, at, x.a.shape[at])
-    source = np.broadcast_to(ops.as_array(values, x.t), shape)
+    positions = checked_positions(indices, at, x.a.shape[at])
+    source = np.array(np.broadcast_to(ops.as_array(values, x.t), shape))
     before = (slice(None),) * at
     for i, position in enumerate(positions):
         part = x.view(lambda a: a[before + (int(position), Ellipsis)])
