@@ -61,6 +61,8 @@ struct ConvertToLLVM : PassWrapper<ConvertToLLVM, OperationPass<ModuleOp>> {
 private:
   // MLIR finds no strides in a memref<3x0xf32>. Nothing reads or writes one: any pointer will do.
   static void simplifyEmptyArguments(func::FuncOp function) {
+    if (function.isDeclaration())
+      return;
     for (BlockArgument argument : function.getArguments()) {
       auto type = dyn_cast<MemRefType>(argument.getType());
       if (type && type.getNumElements() == 0 && argument.use_empty())

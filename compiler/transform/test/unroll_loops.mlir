@@ -1,4 +1,4 @@
-// RUN: pyasc-opt %s -asc-unroll-loops -canonicalize | FileCheck %s
+// RUN: pyasc-opt %s -pass-pipeline='builtin.module(func.func(asc-unroll-loops),canonicalize)' | FileCheck %s
 
 // Two iterations a time, and the seventh apart.
 // CHECK-LABEL: func.func @odd
