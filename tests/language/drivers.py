@@ -53,7 +53,13 @@ def _interpret(source, args, **options):
     return {**{n: args[n] for n in outcome.written}, **outcome.results}
 
 
-def _serve(target, source, args, server, constexpr=(), debug=False, precision=""):
+def compile(target, source, args, server):
+    """Only compiles. Raises Wrong."""
+    service, request, _, _ = _requests(target, source, args, server, (), False, "")
+    _compiled(service, request)
+
+
+def _requests(target, source, args, server, constexpr, debug, precision):
     service = _service.service(server)
     request = compile_pb2.CompileRequest(target=_service.TARGETS[target],
                                          request_id=_service.request_id())
@@ -80,14 +86,25 @@ def _serve(target, source, args, server, constexpr=(), debug=False, precision=""
             argument.scalar = BOOL if isinstance(value, bool) else \
                 INT64 if isinstance(value, int) else FLOAT32
             _capture.set_scalar(start.arguments.add(name=name).scalar, value)
+    start.compile.CopyFrom(request)
+    return service, request, start, chunked
+
+
+def _compiled(service, request):
+    """The launch contract."""
     reply = service.compile(request, 120)
     if reply.outcome != compile_pb2.OUTCOME_OK:
         raise Wrong("compile", [d for d in reply.diagnostics if d.severity == 1])
-    contract = artifact_pb2.Artifact.FromString(reply.artifact).launch
+    return artifact_pb2.Artifact.FromString(reply.artifact).launch
+
+
+def _serve(target, source, args, server, constexpr=(), debug=False, precision=""):
+    service, request, start, chunked = _requests(target, source, args, server, constexpr, debug,
+                                                 precision)
+    contract = _compiled(service, request)
     outputs = [p.name for p in contract.parameters if p.WhichOneof("kind") == "tensor" and
                p.access in (artifact_pb2.ACCESS_WRITE, artifact_pb2.ACCESS_READ_WRITE)]
     outputs += [r.name for r in contract.results]
-    start.compile.CopyFrom(request)
     start.options.outputs.extend(outputs)
     got, done = service.run(start, chunked, 120)
     assert not done.failure, done.failure

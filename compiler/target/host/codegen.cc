@@ -8,6 +8,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -87,6 +88,32 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> targetMachine(const Cpu &cp
                                   std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
+// Defines the function that the code generator calls to narrow a float to bfloat16, which not every
+// C library has. All arithmetic on bfloat16 was expanded to integers before, but the optimiser may
+// turn a selection between bits into one between bfloats, and that is done in float.
+void defineBfloat16Narrowing(llvm::Module &module) {
+  bool used = false;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      used |= instruction.getType()->isBFloatTy();
+  if (!used)
+    return;
+  llvm::LLVMContext &context = module.getContext();
+  llvm::IRBuilder<> b(context);
+  auto *type = llvm::FunctionType::get(b.getBFloatTy(), {b.getFloatTy()}, false);
+  auto *narrow =
+      llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "__truncsfbf2", module);
+  b.SetInsertPoint(llvm::BasicBlock::Create(context, "", narrow));
+  llvm::Value *x = narrow->getArg(0), *bits = b.CreateBitCast(x, b.getInt32Ty());
+  llvm::Value *odd = b.CreateAnd(b.CreateLShr(bits, 16), 1);
+  llvm::Value *rounded = b.CreateAdd(bits, b.CreateAdd(odd, b.getInt32(0x7FFF)));
+  llvm::Value *quiet = b.CreateOr(bits, b.getInt32(0x00400000));
+  llvm::Value *result = b.CreateSelect(b.CreateFCmpUNO(x, x), quiet, rounded);
+  result = b.CreateTrunc(b.CreateLShr(result, 16), b.getInt16Ty());
+  b.CreateRet(b.CreateBitCast(result, b.getBFloatTy()));
+  llvm::appendToCompilerUsed(module, {narrow});
+}
+
 void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -159,6 +186,7 @@ llvm::Expected<ObjectCode> emitObject(mlir::ModuleOp source, llvm::StringRef ker
     return fail("invalid LLVM IR: " + problems);
 
   optimise(*module, **machine);
+  defineBfloat16Narrowing(*module);
   ObjectCode code;
   llvm::raw_string_ostream(code.llvm_ir) << *module;
   llvm::SmallVector<char, 0> object;
