@@ -132,7 +132,8 @@ LogicalResult PhaseEmitter::atStart(llvm::function_ref<LogicalResult()> make) {
   if (atStart_)
     return make();
   OpBuilder::InsertionGuard guard(builder_);
-  if (startEnd_)
+  // Behind the constants too: what is made may use any of them.
+  if (startEnd_ && (!constantsEnd_ || constantsEnd_->isBeforeInBlock(startEnd_)))
     builder_.setInsertionPointAfter(startEnd_);
   else if (constantsEnd_)
     builder_.setInsertionPointAfter(constantsEnd_);
