@@ -31,6 +31,8 @@ static void spillScalars(Planner &planner, func::FuncOp kernel) {
   Block &body = kernel.getBody().front();
   auto topLevel = [&](Operation *op) { return body.findAncestorOpInBlock(*op); };
 
+  // What no step but the spill itself writes, whatever a step's footprint says.
+  llvm::SmallDenseSet<Value> cells;
   auto spill = [&](OpResult value, auto &&needsCell) {
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : value.getUses())
@@ -42,6 +44,7 @@ static void spillScalars(Planner &planner, func::FuncOp kernel) {
     builder.setInsertionPointToStart(&body);
     Location loc = value.getLoc();
     Value cell = builder.create<memref::AllocaOp>(loc, MemRefType::get({}, value.getType()));
+    cells.insert(cell);
     builder.setInsertionPointAfter(value.getOwner());
     builder.create<memref::StoreOp>(loc, value, cell, ValueRange());
     for (OpOperand *use : uses) {
@@ -62,6 +65,8 @@ static void spillScalars(Planner &planner, func::FuncOp kernel) {
     else if (auto load = dyn_cast<affine::AffineLoadOp>(op))
       memref = load.getMemref();
     else
+      continue;
+    if (cells.contains(memref))
       continue;
     FailureOr<MemRefView> view = planner.locate(memref);
     // The first step that may overwrite what was loaded; it may use the value itself.
