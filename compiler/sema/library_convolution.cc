@@ -278,8 +278,7 @@ Value Pool(Emitter &e, const SourceRange &range, const Value &x, const Window &w
                   combine, as_wide);
   }
   if (w.size[0] + w.size[1] > kMaxPlaces) {
-    Constant fill = init;
-    Value padded = Padded(e, range, x, w, fill);
+    Value padded = Padded(e, range, x, w, init);
     Value out = e.NewTensor(range, wide, {n, c, w.out[0], w.out[1]});
     if (padded.IsInvalid() || out.IsInvalid())
       return Value::Invalid();
@@ -348,15 +347,16 @@ Value EmitPool(Emitter &e, const BoundCall &call) {
   if (!FindExtents(e, range, name, x, w))
     return Value::Invalid();
   DType t = max || IsFloat(x.dtype) ? x.dtype : DType::Float32;
+  DType wide = Is16BitFloat(t) ? DType::Float32 : t;
   if (max) {
-    // The greatest of 16-bit floats is one of them.
+    // Narrow floats are compared in float32, which holds them all.
     Constant least;
     least.f = -std::numeric_limits<double>::infinity();
     if (!IsFloat(t))
       least.i = MinInt(t);
-    return Pool(e, range, x, w, t, BinaryOp::Max, least);
+    Value greatest = Pool(e, range, x, w, wide, BinaryOp::Max, least);
+    return wide == t || greatest.IsInvalid() ? greatest : e.Cast(range, greatest, t);
   }
-  DType wide = Is16BitFloat(t) ? DType::Float32 : t;
   Value sum = Pool(e, range, x, w, wide, BinaryOp::Add, {});
   if (sum.IsInvalid())
     return sum;

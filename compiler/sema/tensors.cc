@@ -211,24 +211,34 @@ void Emitter::Generic(const SourceRange &range, const std::vector<int64_t> &exte
     if (NeedsCopyForGeneric(in.tensor))
       in.tensor = Materialize(range, in.tensor);
   llvm::SmallVector<mlir::Value> ins;
+  std::vector<MemrefOperand> operands;
+  for (const GenericOperand &in : ready) {
+    operands.push_back(OperandOf(range, in, extents));
+    ins.push_back(operands.back().memref);
+  }
+  operands.push_back(OperandOf(range, output, extents));
+  MemrefOperand out = operands.back();
+  // An axis of one element that no operand has in memory is no loop.
+  std::vector<bool> used(extents.size());
+  for (const MemrefOperand &m : operands)
+    for (int axis : m.axes)
+      used[static_cast<size_t>(axis)] = true;
+  llvm::SmallVector<mlir::utils::IteratorType> iterators;
+  std::vector<unsigned> loop_of(extents.size());
+  for (size_t i = 0; i < extents.size(); ++i) {
+    loop_of[i] = static_cast<unsigned>(iterators.size());
+    if (used[i] || extents[i] != 1)
+      iterators.push_back(is_reduction[i] ? mlir::utils::IteratorType::reduction
+                                          : mlir::utils::IteratorType::parallel);
+  }
   llvm::SmallVector<mlir::AffineMap> maps;
-  auto map_of = [&](const MemrefOperand &m) {
+  for (const MemrefOperand &m : operands) {
     llvm::SmallVector<mlir::AffineExpr> results;
     for (int axis : m.axes)
-      results.push_back(mlir::getAffineDimExpr(static_cast<unsigned>(axis), &context_));
-    return mlir::AffineMap::get(static_cast<unsigned>(extents.size()), 0, results, &context_);
-  };
-  for (const GenericOperand &in : ready) {
-    MemrefOperand m = OperandOf(range, in, extents);
-    ins.push_back(m.memref);
-    maps.push_back(map_of(m));
+      results.push_back(mlir::getAffineDimExpr(loop_of[static_cast<size_t>(axis)], &context_));
+    maps.push_back(
+        mlir::AffineMap::get(static_cast<unsigned>(iterators.size()), 0, results, &context_));
   }
-  MemrefOperand out = OperandOf(range, output, extents);
-  maps.push_back(map_of(out));
-  llvm::SmallVector<mlir::utils::IteratorType> iterators;
-  for (bool r : is_reduction)
-    iterators.push_back(r ? mlir::utils::IteratorType::reduction
-                          : mlir::utils::IteratorType::parallel);
   mlir::Location loc = Loc(range);
   auto from_memory = [&](ScalarOps &ops, mlir::Value v, const Value &tensor) {
     if (tensor.tensor.wide)

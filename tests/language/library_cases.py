@@ -71,7 +71,7 @@ binary("divide div", "any", "nonzero")
 binary("floor_divide mod remainder", "any", "nonzero", FLOATS + INTS)
 binary("bitwise_and bitwise_or bitwise_xor", "wide", "wide", INTS)
 binary("left_shift right_shift", "wide", "shift", INTS)
-binary("pow power", "positive", "small", FLOATS + INTS)
+binary("pow power", "positive", "exponent", FLOATS + INTS)
 binary("copysign hypot atan2 arctan2")
 binary("fmod", "any", "nonzero")
 CASES["asc.fma"] = over("asc.fma(x, y, z)", "any", "any", "any")
@@ -299,7 +299,8 @@ CASES["asc.copy"] = over("asc.copy(x)", "wide") + [
     Case(inputs={"source": (s, "wide"), "x": (s, "wide")}, body="    asc.copy(source, x)\n",
          expected=lambda source, x: {"x": source}) for s in ((5, 7), (0,), (20011,))]
 for _name in ("cast", "astype"):
-    CASES[f"asc.{_name}"] = [Case(inputs={"x": (s, "any")}, expected=lambda x, t=t: x.astype(t),
+    CASES[f"asc.{_name}"] = [Case(inputs={"x": (s, "plain" if t == "int32" else "any")},
+                                  expected=lambda x, t=t: x.astype(t),
                                   body=f"    return asc.{_name}(x, asc.{t})\n",
                                   dtypes=() if t in ("float32", "bool") else SIGNED + ("float32",))
                              for s in SHAPES[:4] for t in ("float32", "int32", "bool")]

@@ -40,8 +40,8 @@ def conv2d(x, weight, bias, stride, padding, dilation, groups):
     for i, j, seen in _windows(x, weight.shape[2:], stride, padding, dilation, 0):
         n, c, h, w = seen.shape
         seen = seen.reshape(n, groups, c // groups, h, w)
-        taps = weight[:, :, i, j].reshape(groups, -1, c // groups)
-        out = out + np.einsum("ngchw,gfc->ngfhw", seen, taps).reshape(n, -1, h, w)
+        taps = weight[:, :, i, j].reshape(groups, len(weight) // groups, c // groups)
+        out = out + np.einsum("ngchw,gfc->ngfhw", seen, taps).reshape(n, len(weight), h, w)
     return out if bias is None else out + bias[:, None, None]
 
 
@@ -93,12 +93,18 @@ def _words(count, seed, stream):
     return np.array(words, np.uint64)
 
 
+def _shape(shape):
+    return shape if isinstance(shape, tuple) else (shape,)
+
+
 def rand(shape, seed):
+    shape = _shape(shape)
     count = math.prod(shape)
     return ((_words(count, seed, 0)[:count] >> 8) * 2.0 ** -24).reshape(shape)
 
 
 def randn(shape, seed):
+    shape = _shape(shape)
     count = math.prod(shape)
     w = _words(count, seed, 1)
     radius = np.sqrt(-2 * np.log(((w[0::2] >> 8) + 1) * 2.0 ** -24))
