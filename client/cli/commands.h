@@ -9,6 +9,7 @@ namespace pyasc::cli {
 Command CompileCommand();
 Command RunCommand();
 Command ProfileCommand();
+Command SimCommand();
 Command CheckCommand();
 Command DevicesCommand();
 Command StatsCommand();

@@ -9,6 +9,7 @@
 #include "compiler/driver/c_header.h"
 #include "compiler/driver/contract.h"
 #include "compiler/driver/fast_memory.h"
+#include "compiler/driver/npu_text.h"
 #include "compiler/driver/stages.h"
 #include "compiler/ir/asc_dialect.h"
 #include "compiler/machine/machine.h"
@@ -256,10 +257,32 @@ bool Compilation::EmitObject(mlir::ModuleOp structured) {
   return true;
 }
 
+v1::CompileReply CompileModule(const v1::CompileRequest &request) {
+  diag::DiagnosticList diagnostics;
+  v1::Artifact artifact;
+  v1::CompileReply reply;
+  const bool accepted = CompileNpuText(request, diagnostics, artifact);
+  std::vector<v1::Diagnostic> taken = diagnostics.Take();
+  reply.mutable_diagnostics()->Add(taken.begin(), taken.end());
+  reply.set_outcome(accepted ? v1::OUTCOME_OK : v1::OUTCOME_REJECTED);
+  if (accepted) {
+    reply.set_semantic_key(Sha256Hex("npu module\n" + request.files(0).content()));
+    reply.set_artifact(artifact.SerializeAsString());
+  }
+  return reply;
+}
+
 } // namespace
 
-v1::CompileReply Compile(const v1::CompileRequest &request) { return Compilation(request).Run(); }
+v1::CompileReply Compile(const v1::CompileRequest &request) {
+  return request.language() == v1::LANGUAGE_NPU ? CompileModule(request)
+                                                : Compilation(request).Run();
+}
 
-std::string SemanticKey(const v1::CompileRequest &request) { return Compilation(request).Key(); }
+std::string SemanticKey(const v1::CompileRequest &request) {
+  return request.language() == v1::LANGUAGE_NPU
+             ? Sha256Hex("npu module\n" + request.files(0).content())
+             : Compilation(request).Key();
+}
 
 } // namespace pyasc::compiler

@@ -79,6 +79,8 @@ Soc Parse(const std::string &text) {
   memories("l0b_bytes", soc.l0b_bytes);
   memories("l0c_bytes", soc.l0c_bytes);
   memories("l2_bytes", soc.l2_bytes);
+  memories("ub_physical_bytes", soc.ub_physical_bytes);
+  memories("l1_physical_bytes", soc.l1_physical_bytes);
   memories("hbm_bytes", soc.hbm_bytes);
   memories("ub_align", soc.ub_align);
   memories("l1_align", soc.l1_align);
@@ -86,7 +88,6 @@ Soc Parse(const std::string &text) {
   memories("l0c_align", soc.l0c_align);
   memories("ub_bank_groups", soc.ub_bank_groups);
   memories("ub_bank_bytes", soc.ub_bank_bytes);
-  memories("read_conflict_cycles", soc.read_conflict_cycles);
   memories("read_write_conflict_cycles", soc.read_write_conflict_cycles);
 
   auto limits = [&](const char *key, auto &to) { d.Read({"limits", key}, to); };
@@ -99,26 +100,35 @@ Soc Parse(const std::string &text) {
   gm("hbm_read_gb_per_s", soc.gm.hbm_read_gb_per_s);
   gm("hbm_write_gb_per_s", soc.gm.hbm_write_gb_per_s);
   gm("l2_gb_per_s", soc.gm.l2_gb_per_s);
-  gm("hbm_cube_bytes_per_cycle", soc.gm.hbm_cube_bytes_per_cycle);
+  gm("hbm_channels", soc.gm.hbm_channels);
+  gm("hbm_request_bytes", soc.gm.hbm_request_bytes);
+  gm("same_line_factor", soc.gm.same_line_factor);
+  gm("same_line_window_ns", soc.gm.same_line_window_ns);
+  gm("issue_cycles", soc.gm.issue_cycles);
+  gm("hbm_latency_ns", soc.gm.hbm_latency_ns);
+  gm("window_ns", soc.gm.window_ns);
+  gm("latency_spread_ns", soc.gm.latency_spread_ns);
+  gm("l2_latency_ns", soc.gm.l2_latency_ns);
+  gm("write_latency_ns", soc.gm.write_latency_ns);
+  gm("scattered_factor", soc.gm.scattered_factor);
   gm("hbm_vector_bytes_per_cycle", soc.gm.hbm_vector_bytes_per_cycle);
+  gm("hbm_cube_bytes_per_cycle", soc.gm.hbm_cube_bytes_per_cycle);
   gm("l2_read_bytes_per_cycle", soc.gm.l2_read_bytes_per_cycle);
   gm("l2_shared_read_bytes_per_cycle", soc.gm.l2_shared_read_bytes_per_cycle);
   gm("l2_write_bytes_per_cycle", soc.gm.l2_write_bytes_per_cycle);
   gm("write_back_factor", soc.gm.write_back_factor);
-  gm("write_back_buffer_bytes", soc.gm.write_back_buffer_bytes);
+  gm("write_queue_bytes", soc.gm.write_queue_bytes);
   gm("l2_line_bytes", soc.gm.l2_line_bytes);
-  gm("packet_bytes", soc.gm.packet_bytes);
   gm("scalar_latency_cycles", soc.gm.scalar_latency_cycles);
 
   for (const char *name :
        {"gm_to_ub", "ub_to_gm", "gm_to_l1", "l1_to_l0a", "l1_to_l0b", "l0c_to_gm"}) {
     PathCost &path = soc.paths[name];
     d.Read({"paths", name, "bytes_per_cycle"}, path.bytes_per_cycle);
-    d.Read({"paths", name, "latency_ns"}, path.latency_ns);
     d.Read({"paths", name, "instruction_cycles"}, path.instruction_cycles);
-    d.Read({"paths", name, "burst_cycles"}, path.burst_cycles);
+    d.Read({"paths", name, "request_cycles"}, path.request_cycles);
   }
-  d.Read({"nd2nz_row_cycles"}, soc.nd2nz_row_cycles);
+  d.Read({"vector", "isolated_cycles"}, soc.vector_isolated_cycles);
 
   for (const auto &entry : d.Find({"vector", "operations"})) {
     VectorCost &cost = soc.vector[entry.first.as<std::string>()];
@@ -133,6 +143,7 @@ Soc Parse(const std::string &text) {
   d.Read({"cube", "k_int8"}, soc.cube.k_int8);
   d.Read({"cube", "pipelined_cycles"}, soc.cube.pipelined_cycles);
   d.Read({"cube", "isolated_cycles"}, soc.cube.isolated_cycles);
+  d.Read({"cube", "load_l0_factor"}, soc.cube.load_l0_factor);
 
   auto scalar = [&](const char *key, auto &to) { d.Read({"scalar", key}, to); };
   scalar("instruction_cycles", soc.scalar.instruction_cycles);
@@ -149,8 +160,14 @@ Soc Parse(const std::string &text) {
 
   d.Read({"launch", "head_us"}, soc.launch.head_us);
   d.Read({"launch", "full_head_us"}, soc.launch.full_head_us);
+  d.Read({"launch", "start_us"}, soc.launch.start_us);
+  d.Read({"launch", "full_start_us"}, soc.launch.full_start_us);
   d.Read({"launch", "cube_stagger_us"}, soc.launch.cube_stagger_us);
   d.Read({"launch", "vector_stagger_us"}, soc.launch.vector_stagger_us);
+  d.Read({"calibration", "rows"}, soc.calibration.rows);
+  d.Read({"calibration", "median_error"}, soc.calibration.median_error);
+  d.Read({"calibration", "worst_error"}, soc.calibration.worst_error);
+  d.Read({"calibration", "chips"}, soc.calibration.chips);
   return soc;
 }
 

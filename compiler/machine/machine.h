@@ -32,16 +32,18 @@ struct CubeCost {
   // Added to an mmad that follows another one without a gap, and to one that starts alone.
   double pipelined_cycles = 0;
   double isolated_cycles = 0;
+  // A load into L0 while the cube works takes so much longer.
+  double load_l0_factor = 0;
 };
 
 // One route for data. cycles of a transfer = bytes / bytes_per_cycle, plus costs a burst.
 struct PathCost {
   double bytes_per_cycle = 0;
-  // Paid when the pipe was empty: later transfers hide behind earlier ones.
-  double latency_ns = 0;
-  // Least cycles that one instruction and one burst (row) occupy the pipe.
+  // Least cycles that one instruction occupies the pipe; within L1 and L0 they are added.
   double instruction_cycles = 0;
-  double burst_cycles = 0;
+  // To and from global memory: least cycles of one request, which is what a burst (row) has in one
+  // line of L2.
+  double request_cycles = 0;
 };
 
 struct GlobalMemoryCost {
@@ -49,18 +51,38 @@ struct GlobalMemoryCost {
   double hbm_read_gb_per_s = 0;
   double hbm_write_gb_per_s = 0;
   double l2_gb_per_s = 0;
-  // One core's share at most, from HBM (a miss) and from L2 (a hit).
-  double hbm_cube_bytes_per_cycle = 0;
+  // A line that is read alone, not with its neighbours, costs so much more.
+  double scattered_factor = 0;
+  // HBM is so many channels; lines of L2 are spread over them.
+  int hbm_channels = 0;
+  // The least that an access past L2 moves.
+  int64_t hbm_request_bytes = 0;
+  // A read past L2 of a line that another core has read within so long takes so much longer.
+  double same_line_factor = 0;
+  double same_line_window_ns = 0;
+  // From one request of a transfer to the next, while the core may have more under way.
+  double issue_cycles = 0;
+  // From a request to its data, when nothing else is under way: paid when the pipe was empty, later
+  // requests hide behind earlier ones. Writes: until the pipe's instruction has ended.
+  double hbm_latency_ns = 0;
+  double l2_latency_ns = 0;
+  // Requests of one transfer may be under way for so long before the next one waits for the first.
+  double window_ns = 0;
+  // Between the cores that are nearest to HBM and farthest from it.
+  double latency_spread_ns = 0;
+  double write_latency_ns = 0;
+  // One core's share at most, from HBM (a miss) and from L2 (a hit; one that another core has used
+  // last).
   double hbm_vector_bytes_per_cycle = 0;
+  double hbm_cube_bytes_per_cycle = 0;
   double l2_read_bytes_per_cycle = 0;
   double l2_shared_read_bytes_per_cycle = 0;
   double l2_write_bytes_per_cycle = 0;
-  // A dirty line that leaves L2 costs its bytes times this at the HBM's read rate.
+  // A dirty line that leaves L2 costs its bytes times this at HBM's rate.
   double write_back_factor = 0;
-  // Dirty lines that may be on their way to HBM before a write has to wait.
-  int64_t write_back_buffer_bytes = 0;
+  // Such lines wait for a moment without reads, in queues of so many bytes in all.
+  int64_t write_queue_bytes = 0;
   int64_t l2_line_bytes = 0;
-  int64_t packet_bytes = 0;
   // Of an access by the scalar unit that misses its data cache.
   double scalar_latency_cycles = 0;
 };
@@ -76,18 +98,32 @@ struct ScalarCost {
   int64_t dcache_vector_bytes = 0;
   // Instructions that a pipe's queue takes before the scalar unit waits.
   int queue_depth = 0;
+  // From a flag's setting to the end of a wait for it.
   double flag_cycles = 0;
   double barrier_cycles = 0;
 };
 
 struct LaunchCost {
-  // Launch to the first instruction, of one block and of a block on every core; between the two
-  // it grows with the number of blocks.
+  // Around the kernel, and from a core's start to its first instruction: of one block and of a
+  // block on every core; between the two they grow with the number of blocks.
   double head_us = 0;
   double full_head_us = 0;
+  double start_us = 0;
+  double full_start_us = 0;
   // The last block starts this much after the first, when all cores take part.
   double cube_stagger_us = 0;
   double vector_stagger_us = 0;
+};
+
+// How far the timing model is off on published measurements of chips of the family; as
+// tests/calibration/run.py prints it, which also holds it to these figures.
+struct Calibration {
+  int rows = 0;
+  // Of the rows' total times, fractions.
+  double median_error = 0;
+  double worst_error = 0;
+  // "Ascend 910B1 and 910B4".
+  std::string chips;
 };
 
 struct Soc {
@@ -105,6 +141,9 @@ struct Soc {
   int64_t l0a_bytes = 0;
   int64_t l0b_bytes = 0;
   int64_t l0c_bytes = 0;
+  // All of these memories, which hand-written programs may use.
+  int64_t ub_physical_bytes = 0;
+  int64_t l1_physical_bytes = 0;
   int64_t l2_bytes = 0;
   int64_t hbm_bytes = 0;
   // Addresses of buffers are multiples of these.
@@ -123,8 +162,6 @@ struct Soc {
   GlobalMemoryCost gm;
   // "gm_to_ub", "ub_to_gm", "gm_to_l1", "l1_to_l0a", "l1_to_l0b", "l0c_to_gm".
   std::map<std::string, PathCost, std::less<>> paths;
-  // ND to NZ: a row costs at least this much.
-  double nd2nz_row_cycles = 0;
   // "add", "sub", "mul", "div", "max", "min", "and", "or", "exp", "ln", "abs", "sqrt", "rsqrt",
   // "reciprocal", "relu", "not", "neg", "adds", "muls", "maxs", "mins", "dup", "cast", "compare",
   // "select", "reduce_repeat", "reduce_block", "copy", "broadcast".
@@ -132,13 +169,14 @@ struct Soc {
   // UB banks: an access's group is address / 32 % groups, its bank also has address / 65536.
   int ub_bank_groups = 0;
   int64_t ub_bank_bytes = 0;
-  // Cycles more a repeat when two sources meet in one bank group.
-  double read_conflict_cycles = 0;
-  // The same for a source and the destination in one bank.
+  // Cycles more a repeat when a source meets the destination of the repeat before in one bank.
   double read_write_conflict_cycles = 0;
+  // Until the result of a vector instruction that no other follows at once.
+  double vector_isolated_cycles = 0;
   CubeCost cube;
   ScalarCost scalar;
   LaunchCost launch;
+  Calibration calibration;
 
   // REQUIRES: the path (or operation) is one of those named above.
   const PathCost &path(std::string_view name) const;

@@ -21,7 +21,7 @@
 
 namespace pyasc::sim_isa {
 
-inline constexpr uint32_t kSimIsaVersion = 1;
+inline constexpr uint32_t kSimIsaVersion = 2;
 inline constexpr uint32_t kMaxRegisters = 65535;
 inline constexpr uint16_t kNoRegister = 0xffff;
 
@@ -117,6 +117,7 @@ std::string_view PipeName(Pipe pipe);
   PYASC_SIM_WIDE(X, LoadGm, kLoad) PYASC_SIM_WIDE(X, StoreGm, kStore)                              \
   PYASC_SIM_WIDE(X, LoadUb, kLoad) PYASC_SIM_WIDE(X, StoreUb, kStore)                              \
   X(BlockIdx, kA) X(NumBlocks, kA)                                                                 \
+  X(Work, kABI) /* takes b + imm cycles more; a is not used */ \
   X(DcacheFlush, kNone)                                                                            \
   X(Issue, kIssue)
 // clang-format on
@@ -245,9 +246,10 @@ enum class PipeOp : uint8_t {
   kWaitFlag,
   // Drains the descriptor's pipe; kAll drains all and holds the scalar unit until then.
   kBarrier,
-  // MTE2: GM to UB or L1 (space). dst, src, count, length, src_stride, dst_stride.
+  // MTE2: GM to UB or L1 (space). dst, src, count, length, src_stride, dst_stride. aux: 1 leaves L2
+  // as it is when the data is not there.
   kLoad,
-  // MTE2: GM to L1, ND to NZ. dst, src, rows, cols (elements), src_stride, dst_rows.
+  // MTE2: GM to L1, ND to NZ. dst, src, rows, cols (elements), src_stride, dst_rows. aux: as kLoad.
   kLoadNd2Nz,
   // MTE3: UB to GM. dst, src, count, length, dst_stride, src_stride. sub: Atomic; type.
   kStore,
@@ -257,12 +259,13 @@ enum class PipeOp : uint8_t {
   // (j, i) at j * ceil(n / 16) + i, with m-block (n-block) i, k-block j and K = ceil(k / C0),
   // which is 2 * ceil(k / 16) for transposed elements of 4 bytes.
   kLoadL0,
-  // M: c (L0C) = a (L0A) x b (L0B), plus c unless init. c, a, b, m, n, k, init. type: of a and
-  // b; src_type: of c. aux: 1 when a was loaded transposed and has 4 bytes an element. c is NZ
+  // M: c (L0C) = a (L0A) x b (L0B), plus c unless init. c, a, b, m, n, k, init, unit_flag
+  // (UnitFlag). type: of a and b; src_type: of c. aux: 1 when a was loaded transposed and has 4
+  // bytes an element. c is NZ
   // with fractals of 16 x 16 and ceil(m / 16) * 16 rows a column block.
   kMmad,
   // FIX: L0C to GM. dst, src, m, n, dst_stride, src_rows. type: of GM; src_type: of L0C.
-  // sub: Atomic; aux: 1 applies relu.
+  // sub: Atomic; aux: bit 0 applies relu, bit 1 uses the unit flag.
   kFixpipe,
   // V. sub: Binary. dst, a, b, count, repeats, dst_block, dst_repeat, a_block, a_repeat,
   // b_block, b_repeat.
@@ -292,6 +295,8 @@ enum class PipeOp : uint8_t {
 };
 inline constexpr int kNumPipeOps = static_cast<int>(PipeOp::kVBroadcast) + 1;
 
+// Of a mmad: no unit flag; one of several of a result; the last one, which closes it.
+enum class UnitFlag : uint8_t { kNone, kCheck, kSet };
 enum class Atomic : uint8_t { kNone, kAdd, kMax, kMin };
 enum class Binary : uint8_t { kAdd, kSub, kMul, kDiv, kMax, kMin, kAnd, kOr };
 enum class Unary : uint8_t {

@@ -46,6 +46,10 @@ struct LaunchOptions {
   bool profile = false;
   // Sim only: skip timing (functional) or data (timing only).
   enum class Mode { kFull, kFunctional, kTimingOnly } mode = Mode::kFull;
+  // Sim only. Instructions of all cores after which the launch fails; 0: no limit.
+  uint64_t max_instructions = 0;
+  // Sim only. Host threads; results do not depend on it. 0: one.
+  uint32_t threads = 0;
   // Caches as a run before has left them, instead of cold.
   bool hot = false;
 };

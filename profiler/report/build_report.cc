@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "compiler/machine/machine.h"
 #include "profiler/report/verdict.h"
 #include "proto/contract/tensor_type.h"
 
@@ -72,6 +73,14 @@ void BuildReport(const v1::Artifact &artifact, const device::LaunchOutcome &outc
   report->mutable_trust()->set_clock(simulated                     ? "simulated cycles"
                                      : artifact.target() == "host" ? "monotonic clock"
                                                                    : "device events");
+  const machine::Soc *soc = simulated ? machine::FindSoc(artifact.soc()) : nullptr;
+  if (soc) {
+    const machine::Calibration &c = soc->calibration;
+    report->mutable_trust()->set_model_error(c.worst_error);
+    report->mutable_trust()->set_calibration(absl::StrFormat(
+        "calibrated on %d published measurements of %s: total times within %.0f %%, median %.1f %%",
+        c.rows, c.chips, 100 * c.worst_error, 100 * c.median_error));
+  }
   if (report->trust().caches().empty())
     report->mutable_trust()->set_caches(simulated ? "cold" : "as left by the run before");
 

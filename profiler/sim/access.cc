@@ -24,11 +24,12 @@ public:
       error_ = Cat(what, ", it is ", value);
   }
   void InRange(std::string_view what, int64_t value, int64_t least, int64_t greatest) {
-    Require(value >= least && value <= greatest, Cat(what, " must be in ", least, "..", greatest),
-            value);
+    if (value < least || value > greatest) // most are right: no text for them
+      Require(false, Cat(what, " must be in ", least, "..", greatest), value);
   }
   void Aligned(std::string_view what, int64_t value, int64_t to) {
-    Require(value % to == 0, Cat(what, " must be a multiple of ", to), value);
+    if (value % to != 0)
+      Require(false, Cat(what, " must be a multiple of ", to), value);
   }
   void Add(Space space, bool write, int64_t start, int64_t length, int64_t count = 1,
            int64_t stride = 0) {
@@ -159,6 +160,7 @@ void Mmad(Collector &c, const Operation &o) {
   c.InRange("n", n, 0, 4095);
   c.InRange("k", k, 0, 4095);
   c.InRange("init", o.v[6], 0, 1);
+  c.InRange("unit_flag", o.v[7], 0, static_cast<int64_t>(UnitFlag::kSet));
   if (m == 0 || n == 0)
     return;
   c.Require(k > 0, "k must be positive", k);

@@ -3,10 +3,11 @@
 #define PYASC_PROFILER_SIM_CORE_H
 
 #include <array>
-#include <deque>
 #include <memory>
+#include <optional>
 
 #include "profiler/sim/race.h"
+#include "profiler/sim/ring.h"
 #include "profiler/sim/scalar_unit.h"
 #include "profiler/sim/timing.h"
 
@@ -27,24 +28,45 @@ struct InFlight {
   RaceChecker::Clock clock = {};
 };
 
+// A transfer with global memory that is still issuing requests.
+struct ActiveTransfer {
+  Operation operation;
+  Transfer transfer;
+  double start = 0;
+};
+
 struct PipeState {
-  std::deque<Queued> queue;
+  Ring<Queued> queue;
   // Entries of the queue that count against its depth: flags do not.
   int queued_instructions = 0;
-  std::deque<InFlight> in_flight;
+  Ring<InFlight> in_flight;
+  std::optional<ActiveTransfer> transfer;
   // When the next instruction may start.
   double free_at = 0;
   // End of the last effect.
   double last_done = 0;
   // An event that will look at the queue is under way.
   bool try_pending = false;
-  // Waits for a flag, or for in_flight to become empty.
-  enum class Blocked { kNo, kFlag, kDrain } blocked = Blocked::kNo;
+  // Waits for a flag, for in_flight to become empty, or for the other side of the unit flag.
+  enum class Blocked { kNo, kFlag, kDrain, kUnitFlag } blocked = Blocked::kNo;
   double blocked_since = 0;
   // Statistics.
   double busy = 0;
   double wait = 0;
   int64_t instructions = 0;
+
+  bool empty() const { return queue.empty() && in_flight.empty() && !transfer; }
+};
+
+// What the unit flag keeps apart: results of the cube that M closes and FIX takes, in turn.
+struct UnitFlagState {
+  int64_t closed = 0;
+  int64_t taken = 0;
+  // When the last closed result is whole, and the last taken one has left L0C.
+  double whole_at = 0;
+  double free_at = 0;
+  RaceChecker::Clock closed_clock = {};
+  RaceChecker::Clock taken_clock = {};
 };
 
 // Times at which a flag was raised and not yet lowered; correct programs have one at most.
@@ -54,7 +76,7 @@ struct FlagState {
     RaceChecker::Clock clock = {};
     uint32_t line = 0;
   };
-  std::deque<Raise> raised;
+  Ring<Raise> raised;
 };
 
 struct Core {
@@ -73,6 +95,7 @@ struct Core {
   RaceChecker races;
   ScalarUnit scalar;
   std::array<PipeState, sim_isa::kNumPipes> pipes;
+  UnitFlagState unit_flag;
   std::array<FlagState, sim_isa::kNumPipes * sim_isa::kNumPipes * sim_isa::kMaxEventIds> flags;
 
   // What the scalar unit does. kQueueFull: `pending` waits for room in its pipe's queue.
@@ -84,6 +107,7 @@ struct Core {
 
   int64_t block = -1;
   double block_start = 0;
+  double first_start = 0;
   // Sum over the blocks that this core ran, and the end of the last.
   double active = 0;
   double end = 0;

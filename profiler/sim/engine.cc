@@ -1,6 +1,7 @@
 #include "profiler/sim/engine.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "profiler/sim/fault.h"
 #include "profiler/sim/text.h"
@@ -22,18 +23,6 @@ constexpr std::string_view kSpaceNames[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C
 
 } // namespace
 
-bool Engine::Event::operator>(const Event &other) const {
-  if (time != other.time)
-    return time > other.time;
-  if (kind != other.kind)
-    return kind > other.kind;
-  if (core != other.core)
-    return core > other.core;
-  if (pipe != other.pipe)
-    return pipe > other.pipe;
-  return age > other.age;
-}
-
 Engine::Engine(const machine::Soc &soc) : soc_(soc), memory_system_(soc) {}
 Engine::~Engine() = default;
 
@@ -42,6 +31,9 @@ absl::StatusOr<PhaseResult> Engine::Run(const PhaseRequest &request, GlobalMemor
   gm_ = &gm;
   const Function &f = *request.function;
   code_ = std::make_unique<ScalarCode>(f, soc_, request.timing);
+  threads_.reset();
+  if (request.data && request.threads > 1)
+    threads_ = std::make_unique<DataThreads>(request.threads, gm);
   events_ = {};
   active_.clear();
   age_ = 0;
@@ -50,6 +42,8 @@ absl::StatusOr<PhaseResult> Engine::Run(const PhaseRequest &request, GlobalMemor
   status_ = absl::OkStatus();
   traffic_ = {};
   lines_.clear();
+  instructions_left_ =
+      request.max_instructions ? request.max_instructions : std::numeric_limits<int64_t>::max();
   memory_system_.Restart();
   auto &pool = f.cube ? cube_cores_ : vector_cores_;
   const int64_t all_cores = f.cube ? soc_.cube_cores : soc_.vector_cores;
@@ -69,6 +63,7 @@ absl::StatusOr<PhaseResult> Engine::Run(const PhaseRequest &request, GlobalMemor
     core.scalar.miss_time.clear();
     for (PipeState &pipe : core.pipes)
       pipe = {};
+    core.first_start = -1;
     StartBlock(core, request.timing
                          ? stagger * static_cast<double>(n) / static_cast<double>(all_cores)
                          : 0);
@@ -76,14 +71,17 @@ absl::StatusOr<PhaseResult> Engine::Run(const PhaseRequest &request, GlobalMemor
   while (!events_.empty() && status_.ok()) {
     const Event event = events_.top();
     events_.pop();
-    Core &core = *active_[event.core];
-    switch (event.kind) {
+    Core &core = *active_[event.core()];
+    switch (event.kind()) {
     case EventKind::kComplete:
-      Complete(core, event.pipe, event.time);
+      Complete(core, event.pipe(), event.time);
+      break;
+    case EventKind::kTransfer:
+      ContinueTransfer(core, event.pipe());
       break;
     case EventKind::kTry:
-      core.pipes[event.pipe].try_pending = false;
-      TryPipe(core, event.pipe, event.time);
+      core.pipes[event.pipe()].try_pending = false;
+      TryPipe(core, event.pipe(), event.time);
       break;
     case EventKind::kScalar:
       RunScalar(core);
@@ -96,6 +94,7 @@ absl::StatusOr<PhaseResult> Engine::Run(const PhaseRequest &request, GlobalMemor
   }
   if (status_.ok() && finished_blocks_ < request.blocks)
     status_ = Deadlock();
+  threads_.reset();
   if (!status_.ok()) {
     // Nothing of a failed phase may leak into the next.
     pool.clear();
@@ -105,7 +104,10 @@ absl::StatusOr<PhaseResult> Engine::Run(const PhaseRequest &request, GlobalMemor
 }
 
 void Engine::Push(double time, EventKind kind, Core &core, int pipe) {
-  events_.push({time, kind, static_cast<uint8_t>(pipe), static_cast<uint16_t>(core.index), age_++});
+  events_.push({time,
+                static_cast<uint32_t>(kind) << 24 | static_cast<uint32_t>(core.index) << 8 |
+                    static_cast<uint32_t>(pipe),
+                age_++});
 }
 
 // ------------------------------------------------------------------------------------- blocks
@@ -113,6 +115,13 @@ void Engine::Push(double time, EventKind kind, Core &core, int pipe) {
 void Engine::StartBlock(Core &core, double time) {
   core.block = next_block_++;
   core.block_start = time;
+  if (core.first_start < 0)
+    core.first_start = time;
+  core.unit_flag = {};
+  if (request_.timing)
+    time += StartCycles();
+  if (threads_)
+    threads_->Wait(core.index);
   core.memory.Reset();
   core.cache.Reset();
   core.races.Reset();
@@ -133,11 +142,18 @@ void Engine::StartBlock(Core &core, double time) {
   Push(time, EventKind::kScalar, core, kScalarPipe);
 }
 
+double Engine::StartCycles() const {
+  const double all = request_.function->cube ? soc_.cube_cores : soc_.vector_cores;
+  const double share = std::min(1.0, static_cast<double>(request_.blocks - 1) / (all - 1));
+  return (soc_.launch.start_us + (soc_.launch.full_start_us - soc_.launch.start_us) * share) *
+         soc_.clock_ghz * 1e3;
+}
+
 void Engine::FinishBlockIfDone(Core &core) {
   if (core.state != Core::State::kHalted)
     return;
   for (const PipeState &pipe : core.pipes)
-    if (!pipe.queue.empty() || !pipe.in_flight.empty())
+    if (!pipe.empty())
       return;
   EndBlock(core);
 }
@@ -171,9 +187,20 @@ void Engine::EndBlock(Core &core) {
 
 void Engine::RunScalar(Core &core) {
   core.state = Core::State::kRunning;
+  // The scalar unit sees what the pipes have done so far.
+  if (threads_ && code_->touches_memory)
+    threads_->WaitAll();
   for (;;) {
+    const int64_t before = core.scalar.instructions;
+    core.scalar.limit = static_cast<int64_t>(instructions_left_);
     const ScalarUnit::Stop stop =
         request_.profile ? core.scalar.Run<true>() : core.scalar.Run<false>();
+    const auto executed = static_cast<uint64_t>(core.scalar.instructions - before);
+    if (stop == ScalarUnit::Stop::kLimit || executed > instructions_left_)
+      return Fail(
+          core, core.scalar.line,
+          Cat("the program has not ended after ", request_.max_instructions, " instructions"));
+    instructions_left_ -= executed;
     if (stop == ScalarUnit::Stop::kFault)
       return Fail(core, core.scalar.line, core.scalar.fault);
     if (stop == ScalarUnit::Stop::kHalt) {
@@ -306,14 +333,16 @@ void Engine::TryPipe(Core &core, int p, double now) {
       pipe.blocked_since = std::max(now, pipe.last_done);
     pipe.blocked = why;
   };
-  while (!pipe.queue.empty() && status_.ok()) {
-    const Queued head = pipe.queue.front();
+  while (!pipe.queue.empty() && !pipe.transfer && status_.ok()) {
+    const Queued &head = pipe.queue.front();
     if (head.ready > now)
       return ScheduleTry(core, p, head.ready);
     switch (head.operation.descriptor->op) {
     case PipeOp::kSetFlag: {
       const RaceChecker::Clock clock = core.races.Release(id);
-      if (pipe.in_flight.empty()) {
+      if (!request_.data) { // nothing happens at the end of what is under way but the flag
+        Raise(core, head.operation, std::max(now, pipe.last_done), clock);
+      } else if (pipe.in_flight.empty()) {
         Raise(core, head.operation, now, clock);
       } else {
         const double done = pipe.in_flight.back().done;
@@ -338,6 +367,10 @@ void Engine::TryPipe(Core &core, int p, double now) {
     case PipeOp::kBarrier:
       if (!pipe.in_flight.empty())
         return block(PipeState::Blocked::kDrain);
+      if (!request_.data && pipe.last_done > now) {
+        block(PipeState::Blocked::kDrain);
+        return ScheduleTry(core, p, pipe.last_done + soc_.scalar.barrier_cycles);
+      }
       unblock();
       core.races.Barrier(id);
       pop();
@@ -345,8 +378,16 @@ void Engine::TryPipe(Core &core, int p, double now) {
     default:
       if (pipe.free_at > now)
         return ScheduleTry(core, p, pipe.free_at);
+      if (double later = 0; !UnitFlagAllows(core, head.operation, now, later)) {
+        block(PipeState::Blocked::kUnitFlag);
+        if (later > now)
+          ScheduleTry(core, p, later);
+        return;
+      }
+      unblock();
+      const Queued taken = head;
       pop();
-      if (!StartInstruction(core, p, head, now))
+      if (!StartInstruction(core, p, taken, now))
         return;
     }
   }
@@ -389,6 +430,10 @@ bool Engine::StartInstruction(Core &core, int p, const Queued &head, double now)
     return false;
   }
   if (request_.check_races) {
+    if (operation.descriptor->op == PipeOp::kFixpipe && (operation.descriptor->aux & 2))
+      core.races.Acquire(Pipe::kFix, core.unit_flag.closed_clock);
+    if (operation.descriptor->op == PipeOp::kMmad && operation.v[7] != 0 && operation.v[6] != 0)
+      core.races.Acquire(Pipe::kM, core.unit_flag.taken_clock);
     core.races.Begin(static_cast<Pipe>(p), operation.line);
     for (const Access &access : accesses_)
       if (std::string conflict = core.races.Touch(access); !conflict.empty()) {
@@ -396,21 +441,97 @@ bool Engine::StartInstruction(Core &core, int p, const Queued &head, double now)
         return false;
       }
   }
+  PassUnitFlag(core, operation);
+  if (request_.timing && ReachesGm(operation.descriptor->op) && allocation) {
+    const Access &gm = accesses_[accesses_[0].space == Space::kGm ? 0 : 1];
+    pipe.transfer = {
+        operation, StartTransfer(operation, gm, *allocation, soc_, core.index, now, traffic_), now};
+    // Data comes in the order in which it was asked for.
+    pipe.transfer->transfer.arrival = std::max(now, pipe.last_done);
+    ContinueTransfer(core, p);
+    return true;
+  }
   Cost cost;
   if (request_.timing)
-    cost =
-        CostOf(operation, accesses_, allocation, soc_, core.index, now, memory_system_, traffic_);
+    cost = CostOf(operation, accesses_, soc_, core.pipes[static_cast<int>(Pipe::kM)].free_at > now,
+                  traffic_);
   pipe.free_at = now + cost.occupancy;
-  const double done = std::max(pipe.last_done, pipe.free_at + cost.latency);
-  const double busy = done - std::max(now, pipe.last_done);
+  Finish(core, p, operation, now, pipe.free_at + cost.latency);
+  return true;
+}
+
+void Engine::ContinueTransfer(Core &core, int p) {
+  PipeState &pipe = core.pipes[p];
+  Transfer &transfer = pipe.transfer->transfer;
+  if (!memory_system_.Advance(transfer, traffic_)) {
+    Push(transfer.issue, EventKind::kTransfer, core, p);
+    return;
+  }
+  const ActiveTransfer ended = *pipe.transfer;
+  pipe.transfer.reset();
+  pipe.free_at = std::max(ended.transfer.issue,
+                          ended.start + PathOf(ended.operation, soc_).instruction_cycles);
+  Finish(core, p, ended.operation, ended.start, std::max(ended.transfer.arrival, pipe.free_at));
+  if (!pipe.queue.empty())
+    ScheduleTry(core, p, std::max(pipe.queue.front().ready, ended.transfer.issue));
+}
+
+void Engine::Finish(Core &core, int p, const Operation &operation, double start, double done) {
+  PipeState &pipe = core.pipes[p];
+  done = std::max(pipe.last_done, done);
+  const double busy = done - std::max(start, pipe.last_done);
   pipe.busy += busy;
   pipe.last_done = done;
   ++pipe.instructions;
   if (request_.profile)
     AddLineTime(operation.line, p, busy);
+  // The other side of the unit flag may have waited for this.
+  UnitFlagState &unit = core.unit_flag;
+  if (operation.descriptor->op == PipeOp::kMmad &&
+      operation.v[7] == static_cast<int64_t>(UnitFlag::kSet)) {
+    unit.whole_at = done;
+    if (core.pipes[static_cast<int>(Pipe::kFix)].blocked == PipeState::Blocked::kUnitFlag)
+      ScheduleTry(core, static_cast<int>(Pipe::kFix), done);
+  }
+  if (operation.descriptor->op == PipeOp::kFixpipe && (operation.descriptor->aux & 2)) {
+    unit.free_at = pipe.free_at;
+    if (core.pipes[static_cast<int>(Pipe::kM)].blocked == PipeState::Blocked::kUnitFlag)
+      ScheduleTry(core, static_cast<int>(Pipe::kM), pipe.free_at);
+  }
+  if (!request_.data)
+    return;
   pipe.in_flight.push_back({operation, done, {}});
   Push(done, EventKind::kComplete, core, p);
+}
+
+bool Engine::UnitFlagAllows(Core &core, const Operation &o, double now, double &later) {
+  const UnitFlagState &unit = core.unit_flag;
+  if (o.descriptor->op == PipeOp::kFixpipe && (o.descriptor->aux & 2)) {
+    if (unit.closed == unit.taken)
+      return false;
+    later = unit.whole_at;
+    return later <= now;
+  }
+  if (o.descriptor->op == PipeOp::kMmad && o.v[7] != 0 && o.v[6] != 0) {
+    // In the middle of its transfer, FIX says when it will have left L0C.
+    if (unit.closed != unit.taken || core.pipes[static_cast<int>(Pipe::kFix)].transfer)
+      return false;
+    later = unit.free_at;
+    return later <= now;
+  }
   return true;
+}
+
+void Engine::PassUnitFlag(Core &core, const Operation &o) {
+  UnitFlagState &unit = core.unit_flag;
+  if (o.descriptor->op == PipeOp::kFixpipe && (o.descriptor->aux & 2)) {
+    ++unit.taken;
+    unit.taken_clock = core.races.Release(Pipe::kFix);
+  } else if (o.descriptor->op == PipeOp::kMmad && o.v[7] == static_cast<int64_t>(UnitFlag::kSet)) {
+    ++unit.closed;
+    unit.whole_at = std::numeric_limits<double>::infinity(); // until Finish knows
+    unit.closed_clock = core.races.Release(Pipe::kM);
+  }
 }
 
 void Engine::Complete(Core &core, int p, double now) {
@@ -420,9 +541,22 @@ void Engine::Complete(Core &core, int p, double now) {
   if (item.operation.descriptor->op == PipeOp::kSetFlag)
     Raise(core, item.operation, now, item.clock);
   else if (request_.data)
-    Execute(item.operation, core.memory, *gm_);
+    Effect(core, item.operation);
   if (pipe.in_flight.empty() && pipe.blocked == PipeState::Blocked::kDrain)
     ScheduleTry(core, p, now + (request_.timing ? soc_.scalar.barrier_cycles : 0));
+}
+
+void Engine::Effect(Core &core, const Operation &operation) {
+  if (!threads_)
+    return Execute(operation, core.memory, *gm_);
+  // Sums of several cores' floats have one order only: that of time.
+  const bool atomic = (operation.descriptor->op == PipeOp::kStore ||
+                       operation.descriptor->op == PipeOp::kFixpipe) &&
+                      operation.descriptor->sub != static_cast<uint8_t>(Atomic::kNone);
+  if (!atomic)
+    return threads_->Post(core.index, core.memory, operation);
+  threads_->WaitAll();
+  Execute(operation, core.memory, *gm_);
 }
 
 void Engine::ResumeIfDrained(Core &core) {
@@ -430,7 +564,7 @@ void Engine::ResumeIfDrained(Core &core) {
     return;
   double drained = core.scalar.time;
   for (const PipeState &pipe : core.pipes) {
-    if (!pipe.queue.empty() || !pipe.in_flight.empty())
+    if (!pipe.empty())
       return;
     drained = std::max(drained, pipe.last_done);
   }
@@ -443,8 +577,11 @@ void Engine::ResumeIfDrained(Core &core) {
 void Engine::Raise(Core &core, const Operation &set, double time, const RaceChecker::Clock &clock) {
   const int from = set.descriptor->sub, to = set.descriptor->aux;
   FlagState &flag = core.flag(from, to, set.v[0]);
+  if (request_.timing)
+    time += soc_.scalar.flag_cycles;
   flag.raised.push_back({time, clock, set.line});
-  if (flag.raised.size() > 1 && from != kScalarPipe)
+  // Raised ahead of time, Lower looks at the times.
+  if (flag.raised.size() > 1 && from != kScalarPipe && request_.data)
     return Fail(core, set.line,
                 Cat("flag ", FlagName(set), " is raised again before anything waited for it"));
   if (to == kScalarPipe) {
@@ -504,6 +641,13 @@ absl::Status Engine::Deadlock() const {
     for (int p = 0; p < kNumPipes; ++p)
       if (core->pipes[p].blocked == PipeState::Blocked::kFlag)
         add(PipeName(static_cast<Pipe>(p)), core->pipes[p].queue.front().operation);
+    for (int p = 0; p < kNumPipes; ++p)
+      if (core->pipes[p].blocked == PipeState::Blocked::kUnitFlag) {
+        const uint32_t at = core->pipes[p].queue.front().operation.line;
+        line = line == 0 ? at : line;
+        text += Cat(text == "deadlock" ? ": " : ", ", "pipe ", PipeName(static_cast<Pipe>(p)),
+                    " waits for the unit flag (line ", LineOf(at), ")");
+      }
     text += Cat(" (block ", core->block, ")");
     break; // the others look the same
   }
@@ -523,11 +667,22 @@ PhaseResult Engine::Collect() {
   for (Core *core : active_) {
     result.cycles = std::max(result.cycles, core->end);
     result.core_cycles.push_back(core->active);
+    CoreResult &own = result.core_results.emplace_back();
+    own.start = core->first_start;
+    own.end = core->end;
     for (int p = 1; p < kNumPipes; ++p) {
       result.busy[p] += core->pipes[p].busy;
       result.wait[p] += core->pipes[p].wait;
       result.instructions[p] += core->pipes[p].instructions;
     }
+    for (int p = 1; p < kNumPipes; ++p) {
+      own.busy[p] = core->pipes[p].busy;
+      own.wait[p] = core->pipes[p].wait;
+      own.instructions[p] = core->pipes[p].instructions;
+    }
+    own.busy[0] = core->scalar_active - core->scalar_wait;
+    own.wait[0] = core->scalar_wait;
+    own.instructions[0] = core->scalar.instructions;
     result.busy[0] += core->scalar_active - core->scalar_wait;
     result.wait[0] += core->scalar_wait;
     result.instructions[0] += core->scalar.instructions;

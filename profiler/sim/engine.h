@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "profiler/sim/core.h"
+#include "profiler/sim/data_threads.h"
 
 namespace pyasc::sim {
 
@@ -31,10 +32,23 @@ struct PhaseRequest {
   bool timing = true;
   bool profile = false;
   bool check_races = true;
+  // Scalar instructions of all cores together; 0: no limit.
+  uint64_t max_instructions = 0;
+  // Host threads; more than one compute data beside the one that keeps the time.
+  int threads = 1;
 };
 
 // Busy time on a source line, by pipe, cycles over all cores.
 using LineTimes = std::map<uint32_t, std::array<double, sim_isa::kNumPipes>>;
+
+// One core's part; sums over its blocks, but for the times of the first start and the last end.
+struct CoreResult {
+  double start = 0;
+  double end = 0;
+  std::array<double, sim_isa::kNumPipes> busy = {};
+  std::array<double, sim_isa::kNumPipes> wait = {};
+  std::array<int64_t, sim_isa::kNumPipes> instructions = {};
+};
 
 struct PhaseResult {
   int64_t blocks = 0;
@@ -47,6 +61,7 @@ struct PhaseResult {
   std::array<double, sim_isa::kNumPipes> wait = {};
   std::array<int64_t, sim_isa::kNumPipes> instructions = {};
   std::vector<double> core_cycles;
+  std::vector<CoreResult> core_results;
   Traffic traffic;
   LineTimes lines;
 };
@@ -63,14 +78,21 @@ public:
   MemorySystem &memory_system() { return memory_system_; }
 
 private:
-  enum class EventKind : uint8_t { kComplete, kTry, kScalar };
+  enum class EventKind : uint8_t { kComplete, kTransfer, kTry, kScalar };
   struct Event {
     double time;
-    EventKind kind;
-    uint8_t pipe;
-    uint16_t core;
-    uint64_t age;
-    bool operator>(const Event &other) const;
+    // Kind, core and pipe, so that they decide in this order.
+    uint32_t order;
+    uint32_t age;
+    bool operator>(const Event &other) const {
+      if (time != other.time)
+        return time > other.time;
+      // Ages wrap; events of one time are close to each other.
+      return order != other.order ? order > other.order : static_cast<int32_t>(age - other.age) > 0;
+    }
+    EventKind kind() const { return static_cast<EventKind>(order >> 24); }
+    int core() const { return static_cast<int>(order >> 8 & 0xffff); }
+    int pipe() const { return static_cast<int>(order & 0xff); }
   };
 
   void Push(double time, EventKind kind, Core &core, int pipe);
@@ -92,7 +114,18 @@ private:
   void TryPipe(Core &core, int pipe, double now);
   void ScheduleTry(Core &core, int pipe, double time);
   bool StartInstruction(Core &core, int pipe, const Queued &head, double now);
+  // Issues the next requests of the pipe's transfer.
+  void ContinueTransfer(Core &core, int pipe);
+  void Finish(Core &core, int pipe, const Operation &operation, double start, double done);
   void Complete(Core &core, int pipe, double now);
+  // Does what the instruction does to data, here or on a thread.
+  void Effect(Core &core, const Operation &operation);
+  // Whether the unit flag lets the instruction start at `now`; `later`: when it will, if that is
+  // known.
+  bool UnitFlagAllows(Core &core, const Operation &operation, double now, double &later);
+  void PassUnitFlag(Core &core, const Operation &operation);
+  // From a core's start to its first instruction.
+  double StartCycles() const;
   void Raise(Core &core, const Operation &set, double time, const RaceChecker::Clock &clock);
   // Lowers the flag if it is raised by `now` and returns true; `later`: when it will be.
   bool Lower(Core &core, const Operation &wait, double now, double &later);
@@ -111,10 +144,12 @@ private:
   PhaseRequest request_;
   GlobalMemory *gm_ = nullptr;
   std::unique_ptr<ScalarCode> code_;
+  std::unique_ptr<DataThreads> threads_;
   std::vector<Core *> active_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Access> accesses_;
-  uint64_t age_ = 0;
+  uint32_t age_ = 0;
+  uint64_t instructions_left_ = 0;
   int64_t next_block_ = 0;
   int64_t finished_blocks_ = 0;
   absl::Status status_;

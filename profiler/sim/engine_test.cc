@@ -153,6 +153,28 @@ TEST(EngineTest, ARunIsTheSameEveryTime) {
   EXPECT_EQ(cycles[0], cycles[1]);
 }
 
+TEST(EngineTest, TheNumberOfHostThreadsChangesNeitherCyclesNorData) {
+  Add one(9, 40), two(9, 40);
+  auto alone = RunProgram(one.artifact, one.buffers);
+  auto together = RunProgram(two.artifact, two.buffers, {.threads = 3});
+  ASSERT_TRUE(together.ok()) << together.status();
+  EXPECT_EQ(alone->phases[0].cycles(), together->phases[0].cycles());
+  EXPECT_EQ(alone->kernel_us, together->kernel_us);
+  EXPECT_TRUE(two.Right());
+}
+
+TEST(EngineTest, AProgramThatDoesNotEndIsStopped) {
+  Assembler s("forever", false, 1);
+  s.Line(41);
+  const int again = s.Here();
+  s.Patch(s.Emit(ScalarOp::kJump), again);
+  std::vector<std::vector<std::byte>> buffers = {std::vector<std::byte>(64)};
+  auto outcome =
+      RunProgram(MakeArtifact(s.Finish(), {64}, 1), buffers, {.max_instructions = 100000});
+  EXPECT_THAT(Message(outcome.status()), HasSubstr("line 41"));
+  EXPECT_THAT(Message(outcome.status()), HasSubstr("has not ended after 100000 instructions"));
+}
+
 TEST(EngineTest, EveryMissingFlagIsFound) {
   // Without a flag either two accesses meet, or the pipe that no longer waits comes round and
   // raises its own flag a second time.
@@ -296,7 +318,7 @@ TEST(EngineTest, AccessesOutOfBoundsNameTheLine) {
   EXPECT_THAT(load(0, 32, 4096), HasSubstr("line 33: load reads GM out of bounds: bytes 32..4128 "
                                            "of a buffer of 4096"));
   EXPECT_THAT(load(0, -32, 64), HasSubstr("belongs to no buffer"));
-  EXPECT_THAT(load(188160 - 32, 0, 64), HasSubstr("load writes UB out of bounds"));
+  EXPECT_THAT(load(196608 - 32, 0, 64), HasSubstr("load writes UB out of bounds"));
   EXPECT_THAT(load(-32, 0, 64), HasSubstr("load writes UB out of bounds"));
   EXPECT_THAT(load(16, 0, 64), HasSubstr("must be a multiple of 32"));
   EXPECT_THAT(load(0, 0, -4), HasSubstr("must be in 0.."));
@@ -312,7 +334,7 @@ TEST(EngineTest, AccessesOutOfBoundsNameTheLine) {
   EXPECT_THAT(scalar(ScalarOp::kLoadGm32, 4096), HasSubstr("line 33: the scalar unit accesses"));
   EXPECT_THAT(scalar(ScalarOp::kStoreGm32, -4), HasSubstr("out of bounds"));
   EXPECT_THAT(scalar(ScalarOp::kStoreGm32, 2), HasSubstr("multiple"));
-  EXPECT_THAT(scalar(ScalarOp::kStoreUb32, 188160), HasSubstr("out of bounds"));
+  EXPECT_THAT(scalar(ScalarOp::kStoreUb32, 196608), HasSubstr("out of bounds"));
 }
 
 TEST(EngineTest, TheDataCacheMustBeFlushed) {
@@ -429,6 +451,31 @@ TEST(EngineTest, ErrorRecordsAreReadFromTheLowestBlock) {
   EXPECT_EQ(outcome->error_value, 2);
   EXPECT_EQ(outcome->error_bound, 2);
   EXPECT_EQ(RunProgram(MakeArtifact(f, {64}, 2, true), buffers)->error_code, 0);
+}
+
+TEST(EngineTest, TheUnitFlagHoldsFixpipeUntilTheResultIsWhole) {
+  auto product = [](bool unit_flag) {
+    Assembler s("unit_flag", true, 1);
+    auto mmad = [&](int64_t flag) {
+      s.Issue(PipeOp::kMmad, Pipe::kM,
+              {.type = Type::kF16, .src_type = Type::kF32, .space = Space::kL0C},
+              {0, 0, 0, 128, 256, 64, 1, flag});
+    };
+    for (int result = 0; result < 2; ++result) {
+      mmad(unit_flag ? 2 : 0);
+      s.Issue(PipeOp::kFixpipe, Pipe::kFix,
+              {.type = Type::kF32,
+               .src_type = Type::kF32,
+               .space = Space::kL0C,
+               .aux = unit_flag ? 2 : 0},
+              {Value::Reg(0), 0, 128, 256, 1024, 128});
+    }
+    std::vector<std::vector<std::byte>> buffers = {std::vector<std::byte>(4 * 128 * 256)};
+    return RunProgram(MakeArtifact(s.Finish(), {4 * 128 * 256}, 1), buffers);
+  };
+  EXPECT_FALSE(product(false).ok()) << "M and FIX meet in L0C";
+  auto right = product(true);
+  EXPECT_TRUE(right.ok()) << right.status();
 }
 
 TEST(EngineTest, AtomicAddsFromManyBlocksAllCount) {

@@ -32,7 +32,6 @@ absl::StatusOr<uint64_t> GlobalMemory::Allocate(int64_t bytes) {
   if (!data)
     return absl::ResourceExhaustedError(
         Cat("the host has no ", bytes, " bytes for the simulated device"));
-  Poison(data.get(), bytes);
   // The lowest gap that is wide enough.
   uint64_t address = kFirstAddress;
   for (const auto &[start, allocation] : allocations_) {
@@ -44,9 +43,20 @@ absl::StatusOr<uint64_t> GlobalMemory::Allocate(int64_t bytes) {
   Allocation &allocation = allocations_[address];
   allocation.address = address;
   allocation.size = bytes;
-  allocation.data = std::move(data);
+  allocation.bytes_ = std::move(data);
   used_ += bytes;
   return address;
+}
+
+std::byte *GlobalMemory::Allocation::Poisoned() {
+  touched_ = true;
+  Poison(bytes_.get(), size);
+  return bytes_.get();
+}
+
+void GlobalMemory::Materialize() {
+  for (auto &[address, allocation] : allocations_)
+    allocation.data();
 }
 
 void GlobalMemory::Free(uint64_t address) {
@@ -64,16 +74,17 @@ GlobalMemory::Allocation *GlobalMemory::Find(uint64_t address, int64_t bytes) {
            address - a.address <= static_cast<uint64_t>(a.size) &&
            bytes <= a.size - static_cast<int64_t>(address - a.address);
   };
-  if (last_ && holds(*last_))
-    return last_;
+  Allocation *last = last_.load(std::memory_order_relaxed);
+  if (last && holds(*last))
+    return last;
   auto it = allocations_.upper_bound(address);
   if (it == allocations_.begin())
     return nullptr;
   Allocation &found = std::prev(it)->second;
   if (!holds(found))
     return nullptr;
-  last_ = &found;
-  return last_;
+  last_.store(&found, std::memory_order_relaxed);
+  return &found;
 }
 
 void LocalMemory::Resize(int64_t bytes) {
@@ -90,12 +101,12 @@ void LocalMemory::Reset() {
 
 CoreMemory::CoreMemory(const machine::Soc &soc, bool cube) {
   if (cube) {
-    (*this)[sim_isa::Space::kL1].Resize(soc.l1_bytes);
+    (*this)[sim_isa::Space::kL1].Resize(soc.l1_physical_bytes);
     (*this)[sim_isa::Space::kL0A].Resize(soc.l0a_bytes);
     (*this)[sim_isa::Space::kL0B].Resize(soc.l0b_bytes);
     (*this)[sim_isa::Space::kL0C].Resize(soc.l0c_bytes);
   } else {
-    (*this)[sim_isa::Space::kUb].Resize(soc.ub_bytes);
+    (*this)[sim_isa::Space::kUb].Resize(soc.ub_physical_bytes);
   }
 }
 
@@ -107,7 +118,7 @@ void CoreMemory::Reset() {
 DataCache::DataCache(int64_t bytes)
     : num_sets_(std::max<int64_t>(1, bytes / kLineBytes / kWays)), lines_(num_sets_ * kWays) {}
 
-DataCache::Line *DataCache::Fill(GlobalMemory &gm, uint64_t address) {
+DataCache::Line *DataCache::Fill(GlobalMemory &gm, uint64_t address, bool data) {
   const uint64_t tag = address / kLineBytes, begin = tag * kLineBytes;
   GlobalMemory::Allocation *allocation = gm.Find(address, 1);
   if (!allocation)
@@ -124,7 +135,8 @@ DataCache::Line *DataCache::Fill(GlobalMemory &gm, uint64_t address) {
   victim->dirty = false;
   victim->last_use = ++clock_;
   victim->writer = 0;
-  std::memcpy(victim->data, allocation->data.get() + offset, victim->limit);
+  if (data)
+    std::memcpy(victim->data, allocation->data() + offset, victim->limit);
   return victim;
 }
 
@@ -132,7 +144,7 @@ void DataCache::WriteBack(GlobalMemory &gm, Line &line) {
   if (line.limit == 0 || !line.dirty)
     return;
   if (GlobalMemory::Allocation *to = gm.Find(line.tag * kLineBytes, line.limit))
-    std::memcpy(to->data.get() + (line.tag * kLineBytes - to->address), line.data, line.limit);
+    std::memcpy(to->data() + (line.tag * kLineBytes - to->address), line.data, line.limit);
   line.dirty = false;
 }
 

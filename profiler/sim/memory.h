@@ -4,6 +4,7 @@
 #define PYASC_PROFILER_SIM_MEMORY_H
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -28,18 +29,27 @@ public:
   struct Allocation {
     uint64_t address = 0;
     int64_t size = 0;
-    std::unique_ptr<std::byte[]> data;
+    // Poisoned by the first who asks: a run without data touches no page of it.
+    std::byte *data() { return touched_ ? bytes_.get() : Poisoned(); }
     // Number of its first line in the L2 model; set for each launch, so that the model does not
     // depend on what was allocated before.
     uint64_t l2_line = 0;
+
+  private:
+    friend class GlobalMemory;
+    std::byte *Poisoned();
+    std::unique_ptr<std::byte[]> bytes_;
+    bool touched_ = false;
   };
 
   explicit GlobalMemory(int64_t capacity) : capacity_(capacity) {}
 
-  // Poisoned. RESOURCE_EXHAUSTED when the device or the host has no memory left.
+  // RESOURCE_EXHAUSTED when the device or the host has no memory left.
   absl::StatusOr<uint64_t> Allocate(int64_t bytes);
   void Free(uint64_t address);
   int64_t used() const { return used_; }
+  // Makes every allocation's data() safe for several threads.
+  void Materialize();
 
   // The allocation that holds all of [address, address + bytes), or nullptr. An empty range is
   // held by the allocation whose begin, inside or end it is.
@@ -49,7 +59,8 @@ private:
   int64_t capacity_;
   int64_t used_ = 0;
   std::map<uint64_t, Allocation> allocations_;
-  Allocation *last_ = nullptr;
+  // Found last; several threads may look.
+  std::atomic<Allocation *> last_ = nullptr;
 };
 
 // One on-chip memory.
@@ -108,8 +119,9 @@ public:
       }
     return nullptr;
   }
-  // Makes room and reads the line from global memory; nullptr when the address is unmapped.
-  Line *Fill(GlobalMemory &gm, uint64_t address);
+  // Makes room and reads the line from global memory, unless `data` is false; nullptr when the
+  // address is unmapped.
+  Line *Fill(GlobalMemory &gm, uint64_t address, bool data);
   // Writes dirty lines back and forgets all.
   void Flush(GlobalMemory &gm);
   // A dirty line, or nullptr: what a program forgot to flush.

@@ -29,6 +29,7 @@ void ProfileBuilder::Add(const v1::Phase &phase, const PhaseResult &result,
     to.add_core_time_us(soc_.cycles_to_us(cycles));
   AddPipes(result, to);
   AddPaths(result, to);
+  AddCores(result, to);
   const double cores = std::max(result.cores, 1);
   for (const auto &[line, pipes] : result.lines)
     for (int p = 0; p < sim_isa::kNumPipes; ++p)
@@ -49,6 +50,26 @@ void ProfileBuilder::AddPipes(const PhaseResult &result, v1::PhaseProfile &to) c
   }
 }
 
+void ProfileBuilder::AddCores(const PhaseResult &result, v1::PhaseProfile &to) const {
+  for (size_t n = 0; n < result.core_results.size(); ++n) {
+    const CoreResult &core = result.core_results[n];
+    v1::CoreProfile &c = *to.add_cores();
+    c.set_core(static_cast<uint32_t>(n));
+    c.set_start_us(soc_.cycles_to_us(core.start));
+    c.set_end_us(soc_.cycles_to_us(core.end));
+    for (int p = 0; p < sim_isa::kNumPipes; ++p) {
+      if (core.instructions[p] == 0)
+        continue;
+      v1::PipeTime &pipe = *c.add_pipes();
+      pipe.set_pipe(std::string(kPipeNames[p]));
+      pipe.set_busy_us(soc_.cycles_to_us(core.busy[p]));
+      pipe.set_wait_us(soc_.cycles_to_us(core.wait[p]));
+      pipe.set_utilization(core.end > core.start ? core.busy[p] / (core.end - core.start) : 0);
+      pipe.set_instructions(core.instructions[p]);
+    }
+  }
+}
+
 void ProfileBuilder::AddPaths(const PhaseResult &result, v1::PhaseProfile &to) const {
   const Traffic &traffic = result.traffic;
   for (int n = 0; n < kNumPaths; ++n) {
@@ -63,9 +84,12 @@ void ProfileBuilder::AddPaths(const PhaseResult &result, v1::PhaseProfile &to) c
     if (const double peak = PathPeak(path, soc_, result.cores); peak > 0)
       p.set_peak_fraction(p.gb_per_s() / peak);
   }
-  if (traffic.l2_hits + traffic.l2_misses > 0)
-    to.set_l2_hit_ratio(static_cast<double>(traffic.l2_hits) /
-                        static_cast<double>(traffic.l2_hits + traffic.l2_misses));
+  if (traffic.l2_hits + traffic.l2_misses == 0)
+    return;
+  to.set_l2_hits(traffic.l2_hits);
+  to.set_l2_misses(traffic.l2_misses);
+  to.set_l2_hit_ratio(static_cast<double>(traffic.l2_hits) /
+                      static_cast<double>(traffic.l2_hits + traffic.l2_misses));
 }
 
 void ProfileBuilder::Finish(device::LaunchOutcome &outcome) const {

@@ -19,6 +19,7 @@ public:
 
 private:
   void AddPipes(const PhaseResult &result, v1::PhaseProfile &to) const;
+  void AddCores(const PhaseResult &result, v1::PhaseProfile &to) const;
   void AddPaths(const PhaseResult &result, v1::PhaseProfile &to) const;
 
   const machine::Soc &soc_;

@@ -143,7 +143,7 @@ const char *CheckDescriptor(const Descriptor &d, bool cube) {
       return "no such operand type";
     return s == Type::kF32 ? nullptr : "floats accumulate in f32";
   case PipeOp::kFixpipe:
-    if (d.sub > static_cast<int>(Atomic::kAdd) || d.aux > 1)
+    if (d.sub > static_cast<int>(Atomic::kAdd) || d.aux > 3)
       return "no such fixpipe";
     if (s == Type::kI32)
       return t == Type::kI32 ? nullptr : "i32 stays i32";

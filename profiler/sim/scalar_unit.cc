@@ -1,5 +1,6 @@
 #include "profiler/sim/scalar_unit.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "profiler/sim/half.h"
@@ -46,6 +47,8 @@ ScalarCode::ScalarCode(const Function &f, const machine::Soc &soc, bool costs) :
   instructions.reserve(f.code.size());
   for (size_t n = 0; n < f.code.size(); ++n) {
     const sim_isa::Instruction &i = f.code[n];
+    const Form form = InfoOf(i.op).form;
+    touches_memory |= form == Form::kLoad || form == Form::kStore || i.op == ScalarOp::kDcacheFlush;
     instructions.push_back({static_cast<uint16_t>(i.op), i.a, i.b, i.c, i.imm,
                             costs ? static_cast<float>(CostOf(i, soc.scalar)) : 0.0f, f.lines[n]});
   }
@@ -69,7 +72,7 @@ void ScalarUnit::Start(const ScalarCode &code, ScalarPorts ports,
 DataCache::Line *ScalarUnit::Line(uint64_t address, int64_t bytes) {
   DataCache::Line *line = ports_.cache->Lookup(address);
   if (!line) {
-    line = ports_.cache->Fill(*ports_.gm, address);
+    line = ports_.cache->Fill(*ports_.gm, address, ports_.data);
     ++cache_misses;
     time += ports_.miss_cycles;
     miss_time[pc_ - 1] += ports_.miss_cycles;
@@ -171,6 +174,12 @@ template <typename T> bool ScalarUnit::StoreUb(int64_t address, uint64_t value) 
   case ScalarOp::k##name:                                                                          \
     __VA_ARGS__;                                                                                   \
     break;
+#define GOTO(taken)                                                                                \
+  if (taken) {                                                                                     \
+    pc = i.imm;                                                                                    \
+    if (executed > limit) [[unlikely]]                                                             \
+      return leave(Stop::kLimit, i.line);                                                          \
+  }
 #define UNSIGNED std::make_unsigned_t<T>
 #define TRY(call)                                                                                  \
   pc_ = pc;                                                                                        \
@@ -255,13 +264,13 @@ template <bool kCountLines> ScalarUnit::Stop ScalarUnit::Run() {
       OP(Zext32, r[i.a] = r[i.b] & 0xffffffff)
       OP(Bool, r[i.a] = r[i.b] & 1)
       OP(SextBool, r[i.a] = 0 - (r[i.b] & 1))
-      OP(Jump, pc = i.imm)
-      OP(JumpIf, if (r[i.a]) pc = i.imm)
-      OP(JumpIfNot, if (!r[i.a]) pc = i.imm)
-      OP(JumpEq, if (r[i.a] == r[i.b]) pc = i.imm)
-      OP(JumpNe, if (r[i.a] != r[i.b]) pc = i.imm)
-      OP(JumpLtS, if (As<int64_t>(r[i.a]) < As<int64_t>(r[i.b])) pc = i.imm)
-      OP(JumpGeS, if (As<int64_t>(r[i.a]) >= As<int64_t>(r[i.b])) pc = i.imm)
+      OP(Jump, GOTO(true))
+      OP(JumpIf, GOTO(r[i.a]))
+      OP(JumpIfNot, GOTO(!r[i.a]))
+      OP(JumpEq, GOTO(r[i.a] == r[i.b]))
+      OP(JumpNe, GOTO(r[i.a] != r[i.b]))
+      OP(JumpLtS, GOTO(As<int64_t>(r[i.a]) < As<int64_t>(r[i.b])))
+      OP(JumpGeS, GOTO(As<int64_t>(r[i.a]) >= As<int64_t>(r[i.b])))
       OP(AddF32, r[i.a] = Bits(F32(r[i.b]) + F32(r[i.c])))
       OP(SubF32, r[i.a] = Bits(F32(r[i.b]) - F32(r[i.c])))
       OP(MulF32, r[i.a] = Bits(F32(r[i.b]) * F32(r[i.c])))
@@ -322,6 +331,8 @@ template <bool kCountLines> ScalarUnit::Stop ScalarUnit::Run() {
       WIDE(StoreUb, TRY(StoreUb<T>(As<int64_t>(address(T{})), r[i.a])))
       OP(BlockIdx, r[i.a] = static_cast<uint64_t>(block_))
       OP(NumBlocks, r[i.a] = static_cast<uint64_t>(num_blocks_))
+      OP(Work,
+         now += i.cycles * std::max<double>(0, static_cast<double>(As<int64_t>(r[i.b]) + i.imm)))
       OP(DcacheFlush, ports_.cache->Flush(*ports_.gm))
     }
   }
@@ -330,6 +341,7 @@ template <bool kCountLines> ScalarUnit::Stop ScalarUnit::Run() {
 #undef WIDE
 #undef OP
 #undef UNSIGNED
+#undef GOTO
 #undef TRY
 
 template ScalarUnit::Stop ScalarUnit::Run<true>();

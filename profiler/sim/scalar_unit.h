@@ -3,6 +3,7 @@
 #define PYASC_PROFILER_SIM_SCALAR_UNIT_H
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct ScalarCode {
   ScalarCode(const Function &function, const machine::Soc &soc, bool costs);
   const Function *function;
   std::vector<Instruction> instructions;
+  // Whether it reads or writes memory.
+  bool touches_memory = false;
 };
 
 // What the scalar unit reaches.
@@ -43,13 +46,13 @@ struct ScalarPorts {
 
 class ScalarUnit {
 public:
-  enum class Stop { kHalt, kIssue, kFault };
+  enum class Stop { kHalt, kIssue, kFault, kLimit };
 
   // Starts a block. `arguments` fill the first registers.
   void Start(const ScalarCode &code, ScalarPorts ports, std::span<const uint64_t> arguments,
              int64_t block, int64_t num_blocks);
   // Runs on. kIssue: `issued` is the descriptor's number; the program counter is past it.
-  // kFault: `fault` says what, `line` where.
+  // kFault: `fault` says what, `line` where. kLimit: more than `limit` instructions were executed.
   template <bool kCountLines> Stop Run();
 
   // Own clock, in cycles.
@@ -60,6 +63,7 @@ public:
   // Executed instructions.
   int64_t instructions = 0;
   int64_t cache_misses = 0;
+  int64_t limit = std::numeric_limits<int64_t>::max();
   // With kCountLines: how often each instruction was executed, and cycles that misses took there.
   std::vector<int64_t> counts;
   std::vector<double> miss_time;

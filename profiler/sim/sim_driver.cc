@@ -21,6 +21,8 @@ using Mode = LaunchOptions::Mode;
 // Every block has an error record of its own, in a data cache line of its own.
 constexpr uint64_t kErrorStride = 64;
 
+constexpr uint32_t kMaxThreads = 16;
+
 class SimDevice;
 
 class SimBuffer : public device::Buffer {
@@ -31,7 +33,7 @@ public:
   int64_t size_bytes() const override { return bytes_; }
   uint64_t address() const { return address_; }
   const GlobalMemory *memory() const { return &gm_; }
-  std::byte *data() const { return gm_.Find(address_, bytes_)->data.get(); }
+  std::byte *data() const { return gm_.Find(address_, bytes_)->data(); }
 
 private:
   GlobalMemory &gm_;
@@ -292,7 +294,9 @@ private:
     request.data = options.mode != Mode::kTimingOnly;
     request.timing = options.mode != Mode::kFunctional;
     request.profile = options.profile;
-    request.check_races = check_races_;
+    request.check_races = check_races_ && request.data;
+    request.max_instructions = options.max_instructions;
+    request.threads = static_cast<int>(std::clamp<uint32_t>(options.threads, 1, kMaxThreads));
     return engine.Run(request, gm_);
   }
 

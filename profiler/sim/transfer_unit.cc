@@ -13,7 +13,7 @@ using namespace sim_isa;
 
 std::byte *GmAt(GlobalMemory &gm, int64_t address) {
   GlobalMemory::Allocation *a = gm.Find(static_cast<uint64_t>(address), 0);
-  return a->data.get() + (static_cast<uint64_t>(address) - a->address);
+  return a->data() + (static_cast<uint64_t>(address) - a->address);
 }
 
 template <typename T> void CombineInts(Atomic atomic, std::byte *to, const std::byte *from) {
@@ -127,7 +127,7 @@ void Fixpipe(const Operation &o, CoreMemory &core, GlobalMemory &gm) {
     return;
   const Descriptor &d = *o.descriptor;
   const int64_t size = TypeBytes(d.type);
-  const bool ints = d.src_type == Type::kI32, relu = d.aux != 0;
+  const bool ints = d.src_type == Type::kI32, relu = (d.aux & 1) != 0;
   std::byte *dst = GmAt(gm, o.v[0]);
   const std::byte *src = core[Space::kL0C].data() + o.v[1];
   for (int64_t r = 0; r < m; ++r)

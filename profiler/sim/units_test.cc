@@ -31,7 +31,7 @@ struct Bench {
     return reinterpret_cast<T *>(memory[space].data() + byte);
   }
   template <typename T> T *Gm(uint64_t address) {
-    return reinterpret_cast<T *>(gm.Find(address, 0)->data.get());
+    return reinterpret_cast<T *>(gm.Find(address, 0)->data());
   }
 
   CoreMemory memory;
@@ -106,8 +106,8 @@ void CheckMatmul(const Matmul &shape) {
             {0, l1_b, n, k, RoundUp(shape.b_rows_along_n ? n : k, 16)});
   const Type sum = ints ? Type::kI32 : Type::kF32;
   const Descriptor mmad = D(shape.type, sum, Space::kL0C, 0, shape.a_transposed && size == 4);
-  bench.Run(PipeOp::kMmad, mmad, {0, 0, 0, m, n, k, 1});
-  bench.Run(PipeOp::kMmad, mmad, {0, 0, 0, m, n, k, 0});
+  bench.Run(PipeOp::kMmad, mmad, {0, 0, 0, m, n, k, 1, 0});
+  bench.Run(PipeOp::kMmad, mmad, {0, 0, 0, m, n, k, 0, 0});
   bench.Run(PipeOp::kFixpipe, D(sum, sum, Space::kL0C),
             {static_cast<int64_t>(gc), 0, m, n, n * 4, RoundUp(m, 16)});
   for (int64_t i = 0; i < m; ++i)

@@ -141,6 +141,9 @@ absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
   work_->job.set_max_samples(measure_.max_samples);
   work_->job.set_max_seconds(measure_.max_seconds);
   work_->job.set_hot(measure_.hot);
+  work_->job.set_timing_only(start_.options().timing_only());
+  work_->job.set_max_instructions(start_.options().max_instructions());
+  work_->job.set_threads(start_.options().threads());
   work_->on_progress = [self = weak_from_this()](const v1::Progress &progress) {
     if (auto flow = self.lock(); flow && flow->events_.on_progress)
       flow->events_.on_progress(progress);

@@ -146,7 +146,7 @@ absl::Status DeviceRunner::RunOnce(Launch &launch) {
   Clock::time_point begin = Clock::now();
   if (absl::Status s = launch.Allocate(*device_); !s.ok())
     return s;
-  for (size_t i = 0; i < launch.arguments.size(); ++i)
+  for (size_t i = 0; i < launch.arguments.size() && !launch.job.timing_only(); ++i)
     if (absl::Status s = launch.CopyIn(*device_, i); !s.ok())
       return s;
   launch.result.mutable_report()->set_copy_in_us(Microseconds(Clock::now() - begin));
@@ -154,6 +154,10 @@ absl::Status DeviceRunner::RunOnce(Launch &launch) {
   Report(launch.on_progress, "running");
   device::LaunchOptions options;
   options.profile = launch.job.profile();
+  options.mode = launch.job.timing_only() ? device::LaunchOptions::Mode::kTimingOnly
+                                          : device::LaunchOptions::Mode::kFull;
+  options.max_instructions = launch.job.max_instructions();
+  options.threads = launch.job.threads();
   auto outcome =
       device_->Launch(*launch.loaded.executable, launch.arguments, launch.results, options);
   if (!outcome.ok())

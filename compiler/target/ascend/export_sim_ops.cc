@@ -220,8 +220,8 @@ SimFunctionExporter::Outcome SimFunctionExporter::exportNpu(Operation *op) {
       })
       .Case<LoadOp, StoreOp, LoadNd2NzOp>([&](auto) { return done(exportDma(op)); })
       .Case<LoadL0Op, MmadOp, FixpipeOp>([&](auto) { return done(exportCube(op)); })
-      .Case<VBinaryOp, VUnaryOp, VScalarOp, VDupOp, VCastOp, VCompareOp, VComparesOp, VSelectOp,
-            VReduceOp>([&](auto) { return done(exportVector(op)); })
+      .Case<VBinaryOp, VUnaryOp, VCopyOp, VScalarOp, VDupOp, VCastOp, VCompareOp, VComparesOp,
+            VSelectOp, VReduceOp>([&](auto) { return done(exportVector(op)); })
       .Case([&](VRowReduceOp o) {
         exportRowReduce(o);
         return Outcome::kDone;
@@ -234,7 +234,7 @@ SimFunctionExporter::Outcome SimFunctionExporter::exportNpu(Operation *op) {
         exportColBinary(o);
         return Outcome::kDone;
       })
-      .Case<SetFlagOp, WaitFlagOp, PipeBarrierOp, DcacheFlushOp>(
+      .Case<SetFlagOp, WaitFlagOp, PipeBarrierOp, DcacheFlushOp, ScalarWorkOp>(
           [&](auto) { return done(exportSync(op)); })
       .Default([](Operation *) { return Outcome::kUnknown; });
 }
@@ -251,6 +251,7 @@ bool SimFunctionExporter::exportDma(Operation *op) {
         d.pipe = sim_isa::Pipe::kMte2;
         d.type = d.src_type = typeOf(o.getSrc());
         d.space = spaceIn(o.getDst());
+        d.aux = o.getBypassL2();
         builder.Issue(d,
                       {address(o.getDst(), o.getDstOffset()), address(o.getSrc(), o.getSrcOffset()),
                        count(o.getCount()), count(o.getLen(), size), count(o.getSrcStride(), size),
@@ -275,6 +276,7 @@ bool SimFunctionExporter::exportDma(Operation *op) {
         d.pipe = sim_isa::Pipe::kMte2;
         d.type = d.src_type = typeOf(o.getSrc());
         d.space = sim_isa::Space::kL1;
+        d.aux = o.getBypassL2();
         builder.Issue(d,
                       {address(o.getDst(), o.getDstOffset()), address(o.getSrc(), o.getSrcOffset()),
                        count(o.getRows()), count(o.getCols()),
@@ -308,9 +310,13 @@ bool SimFunctionExporter::exportCube(Operation *op) {
         d.src_type = typeOf(o.getC());
         d.space = sim_isa::Space::kL0C;
         d.aux = o.getATransposed();
+        Quantity unit_flag = static_cast<int64_t>(sim_isa::UnitFlag::kNone);
+        if (Value closes = o.getUnitFlag())
+          unit_flag =
+              builder.Add(quantity(closes), static_cast<int64_t>(sim_isa::UnitFlag::kCheck));
         builder.Issue(d, {address(o.getC(), o.getCOffset()), address(o.getA(), o.getAOffset()),
                           address(o.getB(), o.getBOffset()), count(o.getM()), count(o.getN()),
-                          count(o.getK()), count(o.getInit())});
+                          count(o.getK()), count(o.getInit()), SimBuilder::FieldOf(unit_flag)});
         return true;
       })
       .Case([&](FixpipeOp o) {
@@ -320,7 +326,7 @@ bool SimFunctionExporter::exportCube(Operation *op) {
         d.src_type = typeOf(o.getSrc());
         d.space = sim_isa::Space::kL0C;
         d.sub = subOf(o.getAtomic());
-        d.aux = o.getRelu();
+        d.aux = static_cast<uint8_t>((o.getRelu() ? 1 : 0) | (o.getUnitFlag() ? 2 : 0));
         builder.Issue(d, {address(o.getDst(), o.getDstOffset()),
                           address(o.getSrc(), o.getSrcOffset()), count(o.getM()), count(o.getN()),
                           count(o.getDstStride(), sizeOf(o.getDst())), count(o.getSrcRows())});
@@ -342,6 +348,14 @@ bool SimFunctionExporter::exportVector(Operation *op) {
         builder.Issue(vectorKind(PipeOp::kVUnary, typeOf(o.getDst()), subOf(o.getOp())),
                       {address(o.getDst(), o.getDstOffset()), address(o.getA(), o.getAOffset()),
                        count(o.getCount())});
+        return true;
+      })
+      .Case([&](VCopyOp o) {
+        builder.Issue(vectorKind(PipeOp::kVUnary, typeOf(o.getDst()),
+                                 static_cast<uint8_t>(sim_isa::Unary::kCopy)),
+                      {address(o.getDst(), o.getDstOffset()), address(o.getA(), o.getAOffset()),
+                       count(o.getCount()), count(o.getRepeats()), count(o.getDstBlock()),
+                       count(o.getDstRepeat()), count(o.getABlock()), count(o.getARepeat())});
         return true;
       })
       .Case([&](VScalarOp o) {
@@ -410,6 +424,12 @@ bool SimFunctionExporter::exportSync(Operation *op) {
       })
       .Case([&](PipeBarrierOp o) {
         builder.Barrier(pipeOf(o.getPipe()));
+        return true;
+      })
+      .Case([&](ScalarWorkOp o) {
+        const Quantity cycles = quantity(o.getCycles());
+        builder.Emit(Op::kWork, 0, cycles.constant ? builder.ConstantRegister(0) : cycles.reg, 0,
+                     cycles.constant ? cycles.value : 0);
         return true;
       })
       .Case([&](DcacheFlushOp) {

@@ -130,6 +130,11 @@ Accesses LoadNd2NzOp::getAccesses() {
           anything(getDstMutable(), getDstOffset(), true)};
 }
 
+Accesses VCopyOp::getAccesses() {
+  return {anything(getAMutable(), getAOffset(), false),
+          anything(getDstMutable(), getDstOffset(), true)};
+}
+
 Accesses LoadL0Op::getAccesses() {
   return {anything(getSrcMutable(), getSrcOffset(), false),
           anything(getDstMutable(), getDstOffset(), true)};

@@ -175,13 +175,15 @@ def Npu_LoadOp : Npu_Instruction<"load", "MTE2"> {
     multiple of 32 bytes: `dst_stride` x element size is one, and so is `dst_offset` x element
     size. What lies between the end of a burst and the next multiple of 32 bytes is undefined
     afterwards. `src_stride` >= `len`. A count or length of zero does nothing.
-    Ranges: count <= 4095, len x size < 2 MiB.
+    Ranges: count <= 4095, len x size < 2 MiB. `bypass_l2`: what misses L2 is not kept there.
   }];
   let arguments = (ins Npu_Memory:$dst, Index:$dst_offset, Npu_Memory:$src, Index:$src_offset,
-                       Index:$count, Index:$len, Index:$src_stride, Index:$dst_stride);
+                       Index:$count, Index:$len, Index:$src_stride, Index:$dst_stride,
+                       UnitAttr:$bypass_l2);
   let assemblyFormat = [{
     $dst `[` $dst_offset `]` `,` $src `[` $src_offset `]` `count` $count `len` $len
-    `src_stride` $src_stride `dst_stride` $dst_stride attr-dict `:` type($dst) `,` type($src)
+    `src_stride` $src_stride `dst_stride` $dst_stride (`bypass_l2` $bypass_l2^)? attr-dict
+    `:` type($dst) `,` type($src)
   }];
 }
 
@@ -210,12 +212,15 @@ def Npu_LoadNd2NzOp : Npu_Instruction<"load_nd2nz", "MTE2"> {
     as zero; rows from `rows` to `dst_rows` are not written.
     Ranges: rows <= 16384, cols <= 65535, src_stride <= 65535 (ignored when rows is 1), dst_rows
     <= 16384 and a multiple of 16 (any value >= 1 is the stride when rows is 1).
+    `bypass_l2`: as in `npu.load`.
   }];
   let arguments = (ins Npu_Memory:$dst, Index:$dst_offset, Npu_Memory:$src, Index:$src_offset,
-                       Index:$rows, Index:$cols, Index:$src_stride, Index:$dst_rows);
+                       Index:$rows, Index:$cols, Index:$src_stride, Index:$dst_rows,
+                       UnitAttr:$bypass_l2);
   let assemblyFormat = [{
     $dst `[` $dst_offset `]` `,` $src `[` $src_offset `]` `rows` $rows `cols` $cols
-    `src_stride` $src_stride `dst_rows` $dst_rows attr-dict `:` type($dst) `,` type($src)
+    `src_stride` $src_stride `dst_rows` $dst_rows (`bypass_l2` $bypass_l2^)? attr-dict
+    `:` type($dst) `,` type($src)
   }];
 }
 
@@ -254,15 +259,17 @@ def Npu_FixpipeOp : Npu_Instruction<"fixpipe", "FIX"> {
     Element (r, c) of the `m` x `n` matrix, at src + ((c / 16) * src_rows + r) * 16 + c % 16 in
     L0C, goes to dst + r * dst_stride + c. f32 is converted to the destination's type (f16, bf16:
     round to nearest even). `atomic` is none or add; `relu` is applied before the conversion.
+    `unit_flag`: waits by itself for the mmad that closed the result, and the mmad that opens the
+    next one waits for it; see `npu.mmad`.
     Ranges: m <= 8192, n <= 4095, src_rows a multiple of 16.
   }];
   let arguments = (ins Npu_Memory:$dst, Index:$dst_offset, Npu_Memory:$src, Index:$src_offset,
                        Index:$m, Index:$n, Index:$dst_stride, Index:$src_rows,
                        DefaultValuedAttr<Npu_AtomicAttr, "::pyasc::npu::Atomic::none">:$atomic,
-                       UnitAttr:$relu);
+                       UnitAttr:$relu, UnitAttr:$unit_flag);
   let assemblyFormat = [{
     $dst `[` $dst_offset `]` `,` $src `[` $src_offset `]` `m` $m `n` $n `dst_stride` $dst_stride
-    `src_rows` $src_rows (`atomic` $atomic^)? (`relu` $relu^)? attr-dict
+    `src_rows` $src_rows (`atomic` $atomic^)? (`relu` $relu^)? (`unit_flag` $unit_flag^)? attr-dict
     `:` type($dst) `,` type($src)
   }];
 }
@@ -281,14 +288,17 @@ def Npu_MmadOp : Npu_Instruction<"mmad", "M"> {
     c needs room for ceil(m / 16) * 16 rows. In Ascend C m = 1 would select the matrix-vector mode,
     which reads A in another layout; the printer passes 16 for it.
     Types (a, b, c): f16 f16 f32, bf16 bf16 f32, f32 f32 f32, i8 i8 i32.
+    `unit_flag` takes the place of the flags between M and FIX: an mmad with init waits until the
+    fixpipe before it has left L0C, and one whose unit_flag is true closes the result, for which
+    the next `npu.fixpipe` with `unit_flag` waits. Each result is closed once and written once.
     Ranges: m, n, k <= 4095.
   }];
   let arguments = (ins Npu_Memory:$c, Index:$c_offset, Npu_Memory:$a, Index:$a_offset,
                        Npu_Memory:$b, Index:$b_offset, Index:$m, Index:$n, Index:$k, I1:$init,
-                       UnitAttr:$a_transposed);
+                       UnitAttr:$a_transposed, Optional<I1>:$unit_flag);
   let assemblyFormat = [{
     $c `[` $c_offset `]` `,` $a `[` $a_offset `]` `,` $b `[` $b_offset `]` `m` $m `n` $n `k` $k
-    `init` $init (`a_transposed` $a_transposed^)? attr-dict
+    `init` $init (`a_transposed` $a_transposed^)? (`unit_flag` $unit_flag^)? attr-dict
     `:` type($c) `,` type($a) `,` type($b)
   }];
 }
@@ -323,6 +333,24 @@ def Npu_VUnaryOp : Npu_Instruction<"vunary", "V"> {
   let assemblyFormat = [{
     $op $dst `[` $dst_offset `]` `,` $a `[` $a_offset `]` `count` $count attr-dict
     `:` type($dst) `,` type($a)
+  }];
+}
+
+def Npu_VCopyOp : Npu_Instruction<"vcopy", "V"> {
+  let summary = "copies repeats of blocks within UB, with strides";
+  let description = [{
+    `repeats` repeats of `count` elements, at most 256 bytes each. Within a repeat an operand's
+    blocks of 32 bytes lie *_block blocks apart (1: next to each other), and its repeats lie
+    *_repeat blocks apart. Elements of 2 or 4 bytes.
+    Ranges: repeats <= 255, *_block <= 65535, *_repeat <= 255.
+  }];
+  let arguments = (ins Npu_Memory:$dst, Index:$dst_offset, Npu_Memory:$a, Index:$a_offset,
+                       Index:$count, Index:$repeats, Index:$dst_block, Index:$dst_repeat,
+                       Index:$a_block, Index:$a_repeat);
+  let assemblyFormat = [{
+    $dst `[` $dst_offset `]` `,` $a `[` $a_offset `]` `count` $count `repeats` $repeats
+    `dst_block` $dst_block `dst_repeat` $dst_repeat `a_block` $a_block `a_repeat` $a_repeat
+    attr-dict `:` type($dst) `,` type($a)
   }];
 }
 
@@ -507,6 +535,16 @@ def Npu_PipeBarrierOp : Npu_Sync<"pipe_barrier"> {
   let summary = "later work of the pipe waits for its earlier work; ALL: all pipes and S";
   let arguments = (ins Npu_PipeAttr:$pipe);
   let assemblyFormat = "$pipe attr-dict";
+}
+
+def Npu_ScalarWorkOp : Npu_Sync<"scalar_work"> {
+  let summary = "keeps the scalar unit busy for some cycles";
+  let description = [{
+    Stands for scalar code that a hand-written program does not spell out, such as the address
+    arithmetic of a library's templates. For the simulator only.
+  }];
+  let arguments = (ins Index:$cycles);
+  let assemblyFormat = "$cycles attr-dict";
 }
 
 def Npu_DcacheFlushOp : Npu_Sync<"dcache_flush"> {

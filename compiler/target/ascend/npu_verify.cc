@@ -263,6 +263,21 @@ LogicalResult VUnaryOp::verify() {
       .that(has, "does not exist for this element type");
 }
 
+LogicalResult VCopyOp::verify() {
+  Type type = elementOf(getDst());
+  return Check(*this)
+      .ub("dst", getDst(), getDstOffset())
+      .ub("a", getA(), getAOffset())
+      .that(type == elementOf(getA()), "needs one element type")
+      .that(bytesOf(type) == 2 || bytesOf(type) == 4, "copies elements of 2 or 4 bytes")
+      .range("count", getCount(), 0, 256 / bytesOf(type))
+      .range("repeats", getRepeats(), 0, 255)
+      .range("dst_block", getDstBlock(), 0, 65535)
+      .range("a_block", getABlock(), 0, 65535)
+      .range("dst_repeat", getDstRepeat(), 0, 255)
+      .range("a_repeat", getARepeat(), 0, 255);
+}
+
 LogicalResult VScalarOp::verify() {
   Type type = elementOf(getDst());
   return Check(*this)

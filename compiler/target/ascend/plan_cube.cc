@@ -175,7 +175,8 @@ LogicalResult CubePhase::build(const MemRefView &destination, bool accumulate) {
         loc, arith::CmpIPredicate::eq, phase.add(phase.mul(panel, pieces), piece), index(0));
     bool padded = transposeA && bytesOf(element) == 4;
     builder.create<MmadOp>(loc, slotC, index(0), inA, index(0), inB, index(0), mNow, nNow, kPiece,
-                           isFirst, padded ? builder.getUnitAttr() : UnitAttr());
+                           isFirst, padded ? builder.getUnitAttr() : UnitAttr(),
+                           /*unit_flag=*/Value());
   }
   Value columnBlock = phase.mul(phase.ceilDiv(mNow, kFractal), kFractal);
   builder.create<FixpipeOp>(loc, c->memory, startC, slotC, index(0), mNow, nNow,

@@ -86,7 +86,11 @@ LogicalResult verifyAddresses(func::FuncOp function, const machine::Soc &soc) {
   };
   for (size_t i = 0; i < ranges.size(); ++i) {
     BufferOp buffer = ranges[i].buffer;
-    if (end(buffer) > bytesOfSpace(buffer.getSpace(), soc))
+    // What place keeps free, a hand-written module may use.
+    const int64_t bytes = buffer.getSpace() == Space::ub   ? soc.ub_physical_bytes
+                          : buffer.getSpace() == Space::l1 ? soc.l1_physical_bytes
+                                                           : bytesOfSpace(buffer.getSpace(), soc);
+    if (end(buffer) > bytes)
       return buffer.emitOpError("ends beyond its memory");
     for (size_t j = 0; j < i; ++j) {
       BufferOp other = ranges[j].buffer;
