@@ -20,7 +20,7 @@ fi
 
 stage="building"
 echo "[3/4] build"
-cmake --build --preset release --target pyascd pyasc-worker pyasc
+cmake --build --preset release --target pyascd pyasc-worker pyasc pyasc_python
 
 stage="running the kernels"
 echo "[4/4] kernels"

@@ -30,8 +30,16 @@ constexpr Generator kGenerators[] = {{"zeros:", v1::GeneratedTensor::KIND_ZEROS}
                                      {"rand:", v1::GeneratedTensor::KIND_UNIFORM},
                                      {"randn:", v1::GeneratedTensor::KIND_NORMAL}};
 
+// The seed of an argument without one: another stream for each name (FNV-1a), the same every day.
+uint64_t SeedOf(absl::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (unsigned char c : name)
+    hash = (hash ^ c) * 0x100000001b3;
+  return hash;
+}
+
 absl::StatusOr<v1::GeneratedTensor> ParseGenerated(const Generator &generator,
-                                                   absl::string_view text) {
+                                                   absl::string_view name, absl::string_view text) {
   v1::GeneratedTensor generated;
   generated.set_kind(generator.kind);
   size_t close = text.find(']');
@@ -47,8 +55,11 @@ absl::StatusOr<v1::GeneratedTensor> ParseGenerated(const Generator &generator,
         absl::StrCat(generator.prefix, " makes floating-point numbers, not ",
                      client::LongName(type->dtype()), "; give such an array as a file"));
   absl::string_view rest = text.substr(type_text.size());
-  if (rest.empty())
+  if (rest.empty()) {
+    if (random)
+      generated.set_seed(SeedOf(name));
     return generated;
+  }
   uint64_t seed;
   if (!absl::ConsumePrefix(&rest, ",seed=") || !absl::SimpleAtoi(rest, &seed))
     return absl::InvalidArgumentError(
@@ -86,7 +97,7 @@ absl::StatusOr<ArgumentSpec> Parse(absl::string_view text, ArgumentSpec spec) {
   for (const Generator &generator : kGenerators) {
     if (!absl::ConsumePrefix(&text, generator.prefix))
       continue;
-    absl::StatusOr<v1::GeneratedTensor> generated = ParseGenerated(generator, text);
+    absl::StatusOr<v1::GeneratedTensor> generated = ParseGenerated(generator, spec.name, text);
     if (!generated.ok())
       return generated.status();
     spec.value = *generated;

@@ -3,7 +3,8 @@
 //   NAME=@FILE.npy            an array; bf16:@FILE.npy rounds float32 or float64 to bfloat16
 //   NAME=1.5, 3, True, inf    a Python int, float or bool
 //   NAME=zeros:f32[2,3]       an array that the service makes: zeros, ones, rand (uniform in
-//                             [0, 1)), randn (normal); rand:f32[2,3],seed=7
+//                             [0, 1)), randn (normal); rand:f32[2,3],seed=7; without a seed,
+//                             one that follows from NAME
 //   NAME=f32[2,3], NAME=f32   a type alone, for compiling
 #ifndef PYASC_CLIENT_CLI_ARGUMENT_SPEC_H
 #define PYASC_CLIENT_CLI_ARGUMENT_SPEC_H

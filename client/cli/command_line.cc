@@ -5,20 +5,23 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace pyasc::cli {
 namespace {
 
 size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  // Two neighbours exchanged count as one edit: the commonest slip.
+  std::vector<size_t> row(b.size() + 1), above(row), before(row);
   std::iota(row.begin(), row.end(), 0);
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    before.swap(above);
+    above.swap(row);
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      size_t next = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = row[j];
-      row[j] = next;
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];
@@ -77,6 +80,9 @@ absl::StatusOr<Arguments> ParseArguments(const Command &command,
       arguments.flags[name].push_back("");
     } else if (attached) {
       arguments.flags[name].push_back(word.substr(name_end + (is_long ? 1 : 0)));
+    } else if (flag->implied &&
+               (i + 1 == words.size() || (words[i + 1].size() > 1 && words[i + 1][0] == '-'))) {
+      arguments.flags[name].push_back(flag->implied);
     } else if (i + 1 < words.size()) {
       arguments.flags[name].push_back(words[++i]);
     } else {
@@ -135,9 +141,11 @@ std::string FormatOverview(const std::vector<Command> &commands) {
 
 std::string DidYouMean(absl::string_view word, const std::vector<std::string> &candidates) {
   std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  // The dashes of flags are right in every candidate, and say nothing of how close it is.
+  absl::string_view bare = absl::StripPrefix(word, "--");
+  size_t best_distance = (bare.size() < 4 ? 1 : bare.size() < 8 ? 2 : 3) + 1;
   for (const std::string &candidate : candidates) {
-    size_t distance = EditDistance(word, candidate);
+    size_t distance = EditDistance(bare, absl::StripPrefix(candidate, "--"));
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;

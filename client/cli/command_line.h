@@ -28,6 +28,9 @@ struct Flag {
   // What stands for its value in the help; nullptr for a switch.
   const char *value;
   const char *help;
+  // The value when none follows ("--json" alone); nullptr: one has to follow. Only for commands
+  // whose positional arguments cannot be mistaken for it.
+  const char *implied = nullptr;
 };
 
 // What was given on the command line. A flag given twice keeps both values.

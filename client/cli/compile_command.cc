@@ -85,7 +85,7 @@ absl::Status WriteStages(const v1::Artifact &artifact, const std::string &direct
 
 absl::Status WriteOutput(const std::string &path, const std::string &bytes,
                          const v1::Artifact &artifact, bool is_object) {
-  if (absl::Status status = client::WriteFile(path, {bytes}); !status.ok())
+  if (absl::Status status = WriteTo(path, bytes); !status.ok() || path == "-")
     return status;
   auto header = artifact.texts().find("header");
   if (!is_object || header == artifact.texts().end())
@@ -194,11 +194,12 @@ int Run(const Arguments &arguments) {
       return UsageError(status);
   if (arguments.Has("--json")) {
     std::string json = CompileReportJson(report_artifact.report());
-    if (absl::Status status = client::WriteFile(arguments.Get("--json"), {json}); !status.ok())
+    if (absl::Status status = WriteTo(arguments.Get("--json"), json); !status.ok())
       return UsageError(status);
   }
   // Beside an emitted text on stdout, neither report nor summary may get in its way.
-  std::FILE *stream = out.empty() && is_text ? stderr : stdout;
+  bool taken = (out.empty() && is_text) || out == "-" || arguments.Get("--json") == "-";
+  std::FILE *stream = taken ? stderr : stdout;
   if (arguments.Has("--profile"))
     std::fputs(CompileReportText(report_artifact, {input->path}).c_str(), stream);
   else if (stream == stdout)
@@ -224,14 +225,15 @@ Command CompileCommand() {
       "pyasc compile matmul.py --arg 'A=f32[1024,1024]' --arg 'B=f32[1024,1024]' -o matmul.pyasc",
       "pyasc --profile matmul.py -o kernel.o",
       "pyasc compile softmax.py --arg 'x=f32[64,1000]' --arg 'y=f32[64,1000]' --emit npu-ir"};
-  command.flags = Concat({{"-o", "OUT", "the file to write"},
-                          {"--emit", "KIND",
-                           "artifact (default), ascendc, asc-ir, npu-ir, llvm or obj;\n"
-                           "without -o, texts go to standard output"},
-                          {"--profile", nullptr, "print the compile-time report"},
-                          {"--json", "FILE", "write the compile-time report as JSON"},
-                          {"--dump-dir", "DIR", "write the IR after every stage"}},
-                         Concat(KernelFlags(), ServiceFlags()));
+  command.flags =
+      Concat({{"-o", "OUT", "the file to write; - is standard output"},
+              {"--emit", "KIND",
+               "artifact (default), ascendc, asc-ir, npu-ir, llvm or obj;\n"
+               "without -o, texts go to standard output"},
+              {"--profile", nullptr, "print the compile-time report"},
+              {"--json", "FILE", "write the compile-time report as JSON; - is standard\noutput"},
+              {"--dump-dir", "DIR", "write the IR after every stage"}},
+             Concat(KernelFlags(), ServiceFlags()));
   command.min_positional = command.max_positional = 1;
   command.run = Run;
   return command;

@@ -1,9 +1,12 @@
 #include "client/cli/diagnostics_text.h"
 
 #include <algorithm>
+#include <map>
 
 #include <google/protobuf/util/json_util.h>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -142,32 +145,67 @@ void Render(const v1::Diagnostic &diagnostic, const std::vector<std::string> &pa
     Render(note, paths, palette, out);
 }
 
-std::string SarifLocation(const v1::SourceRange &range, const std::vector<std::string> &paths) {
-  std::string region;
-  if (range.line()) {
-    region = absl::StrCat(",\"region\":{\"startLine\":", range.line());
-    if (range.column())
-      absl::StrAppend(&region, ",\"startColumn\":", range.column());
-    if (range.end_line())
-      absl::StrAppend(&region, ",\"endLine\":", range.end_line());
-    if (range.end_column())
-      absl::StrAppend(&region, ",\"endColumn\":", range.end_column());
-    region += "}";
+// A path as a URI reference, as SARIF wants it.
+std::string Uri(absl::string_view path) {
+  std::string uri;
+  for (char c : path) {
+    if (absl::ascii_isalnum(c) || absl::StrContains("-._~/", absl::string_view(&c, 1)))
+      uri += c;
+    else
+      absl::StrAppend(&uri, absl::StrFormat("%%%02X", static_cast<unsigned char>(c)));
   }
-  return absl::StrCat("{\"physicalLocation\":{\"artifactLocation\":{\"uri\":",
-                      JsonString(PathOf(range, paths)), "}", region, "}}");
+  return uri;
+}
+
+std::string SarifArtifact(const v1::SourceRange &range, const std::vector<std::string> &paths) {
+  return absl::StrCat("{\"uri\":", JsonString(Uri(PathOf(range, paths))), "}");
+}
+
+// "" without a position.
+std::string SarifRegion(const v1::SourceRange &range) {
+  if (!range.line())
+    return "";
+  std::string region = absl::StrCat("{\"startLine\":", range.line());
+  if (range.column())
+    absl::StrAppend(&region, ",\"startColumn\":", range.column());
+  if (range.end_line())
+    absl::StrAppend(&region, ",\"endLine\":", range.end_line());
+  if (range.end_column())
+    absl::StrAppend(&region, ",\"endColumn\":", range.end_column());
+  return region + "}";
+}
+
+std::string SarifLocation(const v1::SourceRange &range, const std::vector<std::string> &paths,
+                          absl::string_view message = "") {
+  std::string region = SarifRegion(range);
+  return absl::StrCat(
+      "{\"physicalLocation\":{\"artifactLocation\":", SarifArtifact(range, paths),
+      region.empty() ? "" : ",\"region\":" + region, "}",
+      message.empty() ? "" : absl::StrCat(",\"message\":{\"text\":", JsonString(message), "}"),
+      "}");
+}
+
+std::string SarifFix(const v1::FixIt &fix, const std::vector<std::string> &paths) {
+  return absl::StrCat(
+      "{\"description\":{\"text\":",
+      JsonString(fix.replacement().empty() ? "remove it" : "write: " + fix.replacement()),
+      "},\"artifactChanges\":[{\"artifactLocation\":", SarifArtifact(fix.range(), paths),
+      ",\"replacements\":[{\"deletedRegion\":", SarifRegion(fix.range()),
+      ",\"insertedContent\":{\"text\":", JsonString(fix.replacement()), "}}]}]}");
 }
 
 } // namespace
 
 std::string RenderDiagnostics(const Diagnostics &diagnostics, const std::vector<std::string> &paths,
-                              bool color) {
+                              bool color, bool with_counts) {
   std::string out;
   int errors = 0, warnings = 0;
   for (const v1::Diagnostic &diagnostic : diagnostics) {
     Render(diagnostic, paths, color ? kColors : Palette{}, &out);
     warnings += diagnostic.severity() == v1::SEVERITY_WARNING;
   }
+  if (!with_counts)
+    return out;
   errors = CountErrors(diagnostics);
   std::vector<std::string> counts;
   if (warnings)
@@ -217,27 +255,32 @@ std::string DiagnosticsJson(const Diagnostics &diagnostics, const std::vector<st
 
 std::string DiagnosticsSarif(const Diagnostics &diagnostics, const std::vector<std::string> &paths,
                              absl::string_view version) {
-  std::vector<std::string> results;
+  std::vector<std::string> results, rules;
+  std::map<std::string, size_t> rule_index;
   for (const v1::Diagnostic &diagnostic : diagnostics) {
-    std::vector<std::string> related;
-    for (const v1::Diagnostic &note : diagnostic.notes()) {
-      std::string location = SarifLocation(note.range(), paths);
-      location.pop_back();
-      related.push_back(
-          absl::StrCat(location, ",\"message\":{\"text\":", JsonString(note.message()), "}}"));
-    }
+    auto [rule, fresh] = rule_index.try_emplace(diagnostic.code(), rules.size());
+    if (fresh)
+      rules.push_back(absl::StrCat("{\"id\":", JsonString(diagnostic.code()), "}"));
+    std::vector<std::string> related, fixes;
+    for (const v1::Diagnostic &note : diagnostic.notes())
+      related.push_back(SarifLocation(note.range(), paths, note.message()));
+    for (const v1::FixIt &fix : diagnostic.fixits())
+      if (fix.range().line())
+        fixes.push_back(SarifFix(fix, paths));
     results.push_back(absl::StrCat(
-        "{\"ruleId\":", JsonString(diagnostic.code()),
+        "{\"ruleId\":", JsonString(diagnostic.code()), ",\"ruleIndex\":", rule->second,
         ",\"level\":", JsonString(SeverityName(diagnostic.severity())),
         ",\"message\":{\"text\":", JsonString(diagnostic.message()), "},\"locations\":[",
         SarifLocation(diagnostic.range(), paths), "]",
-        related.empty() ? "" : ",\"relatedLocations\":[" + absl::StrJoin(related, ",") + "]", "}"));
+        related.empty() ? "" : ",\"relatedLocations\":[" + absl::StrJoin(related, ",") + "]",
+        fixes.empty() ? "" : ",\"fixes\":[" + absl::StrJoin(fixes, ",") + "]", "}"));
   }
-  return absl::StrCat("{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\","
-                      "\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"pyasc\","
-                      "\"version\":",
-                      JsonString(version), "}},\"columnKind\":\"unicodeCodePoints\",\"results\":[",
-                      absl::StrJoin(results, ","), "]}]}\n");
+  return absl::StrCat(
+      "{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\","
+      "\"runs\":[{\"tool\":{\"driver\":{\"name\":\"pyasc\",\"version\":",
+      JsonString(version), ",\"rules\":[", absl::StrJoin(rules, ","),
+      "]}},\"columnKind\":\"unicodeCodePoints\",\"results\":[", absl::StrJoin(results, ",\n"),
+      "]}]}\n");
 }
 
 } // namespace pyasc::cli

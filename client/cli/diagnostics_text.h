@@ -17,13 +17,14 @@ using Diagnostics = google::protobuf::RepeatedPtrField<v1::Diagnostic>;
 //       4 |     C[i] += flag
 //         |             ^~~~
 // `paths` are the paths of CompileRequest.files, by index.
+// `counts`: end with "1 warning and 2 errors generated.".
 std::string RenderDiagnostics(const Diagnostics &diagnostics, const std::vector<std::string> &paths,
-                              bool color);
+                              bool color, bool counts = true);
 
 // {"files": [...], "diagnostics": [...]}, the latter as in the protobuf schema.
 std::string DiagnosticsJson(const Diagnostics &diagnostics, const std::vector<std::string> &paths);
 
-// A SARIF 2.1.0 log with one run.
+// A SARIF 2.1.0 log with one run: notes as relatedLocations, fix-its as fixes.
 std::string DiagnosticsSarif(const Diagnostics &diagnostics, const std::vector<std::string> &paths,
                              absl::string_view version);
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/cli/commands.h"
 #include "client/cli/session.h"
 #include "client/cpp/daemon.h"
@@ -15,18 +16,30 @@ namespace {
 // Prints findings; remembers whether one is bad.
 class Findings {
 public:
-  void Good(const char *what, const std::string &text) { Print("ok", what, text); }
+  // `quiet`: they are only remembered, for Json().
+  explicit Findings(bool quiet) : quiet_(quiet) {}
+  void Good(const char *what, const std::string &text) { Add("ok", what, text); }
   void Bad(const char *what, const std::string &text) {
-    Print("BAD", what, text);
+    Add("BAD", what, text);
     bad_ = true;
   }
   bool bad() const { return bad_; }
+  std::string Json() const {
+    return absl::StrCat("{\"ok\": ", bad_ ? "false" : "true", ", \"findings\": [\n  ",
+                        absl::StrJoin(json_, ",\n  "), "\n]}\n");
+  }
 
 private:
-  static void Print(const char *mark, const char *what, const std::string &text) {
-    std::printf("%-4s %-9s %s\n", mark, what, text.c_str());
+  void Add(const char *mark, const char *what, const std::string &text) {
+    if (!quiet_)
+      std::printf("%-4s %-9s %s\n", mark, what, text.c_str());
+    json_.push_back(absl::StrCat("{\"ok\": ", absl::string_view(mark) == "ok" ? "true" : "false",
+                                 ", \"what\": ", JsonString(what), ", \"text\": ", JsonString(text),
+                                 "}"));
   }
+  const bool quiet_;
   bool bad_ = false;
+  std::vector<std::string> json_;
 };
 
 void ExaminePrograms(Findings *findings) {
@@ -69,31 +82,38 @@ void ExamineService(const Arguments &arguments, Findings *findings) {
                  absl::StrCat((*connected)->address(), ", version ", capabilities->version(),
                               ", API level ", capabilities->api_level(), ", build ",
                               capabilities->build_id().substr(0, 16)));
-  absl::StatusOr<v1::ListDevicesReply> devices = (*connected)->ListDevices(options);
+  absl::StatusOr<v1::ListDevicesReply> devices = ListReadyDevices(**connected, options);
   if (!devices.ok())
     return findings->Bad("devices", std::string(devices.status().message()));
   if (devices->devices().empty())
     findings->Bad("devices", "the service has none: kernels compile, but cannot run");
   for (const v1::DeviceInfo &device : devices->devices()) {
-    std::string text = absl::StrCat(device.ordinal(), ": ", device.driver(),
+    std::string text = absl::StrCat(device.driver(), ":", device.ordinal(),
                                     device.name().empty() ? "" : ", " + device.name(),
                                     device.soc().empty() ? "" : ", " + device.soc());
     if (device.state() == v1::DEVICE_STATE_QUARANTINED)
       findings->Bad("device", text + " is quarantined");
+    else if (device.state() == v1::DEVICE_STATE_SUSPECT ||
+             device.state() == v1::DEVICE_STATE_PROBING)
+      findings->Bad("device", text + " does not answer; see `pyasc server logs`");
     else
       findings->Good("device", text);
   }
 }
 
 int Run(const Arguments &arguments) {
-  Findings findings;
+  Findings findings(arguments.Get("--json") == "-");
+  bool own_programs = ServerAddress(arguments).empty() || IsLocal(arguments);
   // Programs and daemon do not matter when somebody else's service is used.
-  if (ServerAddress(arguments).empty())
+  if (own_programs)
     ExaminePrograms(&findings);
-  if (ServerAddress(arguments).empty() && !arguments.Has("--local") && !findings.bad())
+  if (own_programs && !IsLocal(arguments) && !findings.bad())
     ExamineDaemon(&findings);
   if (!findings.bad())
     ExamineService(arguments, &findings);
+  if (arguments.Has("--json"))
+    if (absl::Status status = WriteTo(arguments.Get("--json"), findings.Json()); !status.ok())
+      return UsageError(status);
   return findings.bad() ? kServiceFailed : kDone;
 }
 
@@ -102,11 +122,13 @@ int Run(const Arguments &arguments) {
 Command DoctorCommand() {
   Command command;
   command.name = "doctor";
-  command.usage = "[flags]";
+  command.usage = "[--json [FILE]] [flags]";
   command.summary = "Check that everything pyasc needs is there and works.";
   command.details = "Ends with 3 when something is missing.";
   command.examples = {"pyasc doctor", "pyasc doctor --local", "pyasc doctor --server host:7070"};
-  command.flags = ServiceFlags();
+  command.flags =
+      Concat({{"--json", "FILE", "write JSON; - and no FILE are standard output", /*implied=*/"-"}},
+             ServiceFlags());
   command.run = Run;
   return command;
 }

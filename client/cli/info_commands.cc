@@ -1,11 +1,13 @@
 // pyasc devices and pyasc stats: what the service has and does.
 
+#include <algorithm>
 #include <cstdio>
 
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "client/cli/commands.h"
 #include "client/cli/format.h"
 #include "client/cli/session.h"
@@ -31,17 +33,16 @@ const char *StateName(v1::DeviceState state) {
 std::string DevicesText(const v1::ListDevicesReply &reply) {
   if (reply.devices().empty())
     return "no devices\n";
-  std::string text =
-      absl::StrFormat("%-3s %-7s %-24s %-12s %-11s %5s %7s %9s %6s\n", "id", "driver", "name",
-                      "soc", "state", "cube", "vector", "memory", "queue");
+  std::string text = absl::StrFormat("%-8s %-24s %-12s %-11s %5s %7s %9s %6s\n", "device", "name",
+                                     "soc", "state", "cube", "vector", "memory", "queue");
   for (const v1::DeviceInfo &device : reply.devices())
     absl::StrAppend(
-        &text,
-        absl::StrFormat("%-3d %-7s %-24s %-12s %-11s %5d %7d %9s %6d\n", device.ordinal(),
-                        device.driver(), device.name(), device.soc(), StateName(device.state()),
-                        device.cube_cores(), device.vector_cores(),
-                        device.memory_bytes() ? FormatKibibytes(device.memory_bytes()) : "-",
-                        device.queue_length()));
+        &text, absl::StrFormat("%-8s %-24s %-12s %-11s %5d %7d %9s %6d\n",
+                               absl::StrCat(device.driver(), ":", device.ordinal()), device.name(),
+                               device.soc(), StateName(device.state()), device.cube_cores(),
+                               device.vector_cores(),
+                               device.memory_bytes() ? FormatKibibytes(device.memory_bytes()) : "-",
+                               device.queue_length()));
   return text;
 }
 
@@ -99,20 +100,46 @@ int Show(const Arguments &arguments, Ask ask, Render render) {
   line.Clear();
   if (!reply.ok())
     return Fail(reply.status());
-  std::fputs((arguments.Has("--json") ? Json(*reply) : render(*reply)).c_str(), stdout);
+  if (arguments.Has("--json")) {
+    absl::Status status = WriteTo(arguments.Get("--json"), Json(*reply));
+    return status.ok() ? kDone : UsageError(status);
+  }
+  std::fputs(render(*reply).c_str(), stdout);
   return kDone;
 }
+
+} // namespace
+
+// A daemon that has just started does not know its devices yet: their workers are asked first.
+absl::StatusOr<v1::ListDevicesReply> ListReadyDevices(client::Client &client,
+                                                      const client::CallOptions &options) {
+  constexpr absl::Duration kPatience = absl::Seconds(10);
+  absl::Time deadline = absl::Now() + std::min(options.timeout, kPatience);
+  for (;;) {
+    absl::StatusOr<v1::ListDevicesReply> reply = client.ListDevices(options);
+    if (!reply.ok() || absl::Now() >= deadline ||
+        std::none_of(reply->devices().begin(), reply->devices().end(),
+                     [](const auto &device) { return device.state() == v1::DEVICE_STATE_PROBING; }))
+      return reply;
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+}
+
+namespace {
 
 int RunDevices(const Arguments &arguments) {
   return Show(
       arguments,
       [](client::Client &client, const client::CallOptions &options) {
-        return client.ListDevices(options);
+        return ListReadyDevices(client, options);
       },
       DevicesText);
 }
 
 int RunStats(const Arguments &arguments) {
+  if (IsLocal(arguments))
+    return UsageError(absl::InvalidArgumentError(
+        "a worker of this command alone has no statistics: ask a service, without --local"));
   return Show(
       arguments,
       [](client::Client &client, const client::CallOptions &options) {
@@ -124,10 +151,12 @@ int RunStats(const Arguments &arguments) {
 Command InfoCommand(const char *name, const char *summary, int (*run)(const Arguments &)) {
   Command command;
   command.name = name;
-  command.usage = "[--json] [flags]";
+  command.usage = "[--json [FILE]] [flags]";
   command.summary = summary;
   command.examples = {absl::StrCat("pyasc ", name), absl::StrCat("pyasc ", name, " --json")};
-  command.flags = Concat({{"--json", nullptr, "print JSON"}}, ServiceFlags());
+  command.flags =
+      Concat({{"--json", "FILE", "write JSON; - and no FILE are standard output", /*implied=*/"-"}},
+             ServiceFlags());
   command.run = run;
   return command;
 }

@@ -17,9 +17,9 @@ namespace {
 
 absl::StatusOr<uint32_t> Count(const Arguments &arguments, absl::string_view flag) {
   uint32_t count = 0;
-  if (arguments.Has(flag) && !absl::SimpleAtoi(arguments.Get(flag), &count))
+  if (arguments.Has(flag) && (!absl::SimpleAtoi(arguments.Get(flag), &count) || count == 0))
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, " takes a whole number, not '", arguments.Get(flag), "'"));
+        absl::StrCat(flag, " takes a whole number of at least 1, not '", arguments.Get(flag), "'"));
   return count;
 }
 
@@ -49,11 +49,11 @@ absl::StatusOr<Gate> ReadGate(const Arguments &arguments) {
   return gate;
 }
 
-int Judge(const Gate &gate, const v1::ProfileReport &report) {
+int Judge(const Gate &gate, const v1::ProfileReport &report, std::FILE *out) {
   absl::StatusOr<Comparison> comparison = Compare(*gate.baseline, report);
   if (!comparison.ok())
     return UsageError(comparison.status());
-  std::printf("%-10s%s\n", "Baseline", comparison->text.c_str());
+  std::fprintf(out, "%-10s%s\n", "Baseline", comparison->text.c_str());
   bool failed = gate.tolerance && comparison->verdict == Comparison::kSlower &&
                 comparison->ratio > 1 + *gate.tolerance;
   return failed ? kGateFailed : kDone;
@@ -70,6 +70,7 @@ int Run(const Arguments &arguments) {
   absl::StatusOr<KernelInput> input = ReadKernelInput(arguments.positional[0], arguments);
   if (!input.ok())
     return UsageError(input.status());
+  input->needs_values = true;
   absl::StatusOr<client::RunCall> call = MakeRunCall(*input);
   if (!call.ok())
     return UsageError(call.status());
@@ -103,13 +104,15 @@ int Run(const Arguments &arguments) {
   for (const File &file : files) {
     if (!arguments.Has(file.flag))
       continue;
-    absl::Status status =
-        client::WriteFile(arguments.Get(file.flag), {file.render(report, *input)});
+    absl::Status status = WriteTo(arguments.Get(file.flag), file.render(report, *input));
     if (!status.ok())
       return UsageError(status);
   }
-  std::fputs(ReportText(report, {input->path}).c_str(), stdout);
-  return gate->baseline ? Judge(*gate, report) : kDone;
+  // What goes to standard output as JSON or HTML stands there alone.
+  bool taken = arguments.Get("--json") == "-" || arguments.Get("--html") == "-";
+  std::FILE *text = taken ? stderr : stdout;
+  std::fputs(ReportText(report, {input->path}).c_str(), text);
+  return gate->baseline ? Judge(*gate, report, text) : kDone;
 }
 
 } // namespace
@@ -130,7 +133,7 @@ Command ProfileCommand() {
   command.flags = Concat(
       KernelFlags(),
       Concat({{"--html", "FILE", "write the report as one page that needs no network"},
-              {"--json", "FILE", "write the report as JSON"},
+              {"--json", "FILE", "write the report as JSON; - is standard output"},
               {"--baseline", "FILE", "compare with a report that --json wrote earlier"},
               {"--fail-if-slower", "SHARE", "end with 4 when surely slower by more, such as 5%"},
               {"--samples", "N", "measure at most N launches"},

@@ -72,6 +72,7 @@ int Run(const Arguments &arguments) {
   absl::StatusOr<KernelInput> input = ReadKernelInput(arguments.positional[0], arguments);
   if (!input.ok())
     return UsageError(input.status());
+  input->needs_values = true;
   absl::StatusOr<client::RunCall> call = MakeRunCall(*input);
   if (!call.ok())
     return UsageError(call.status());
@@ -113,16 +114,17 @@ int Run(const Arguments &arguments) {
   for (const OutputSpec &output : *outputs)
     if (absl::Status status = WriteOutput(output, result->outputs[output.name]); !status.ok())
       return Fail(status);
+  // JSON on standard output stands there alone.
+  std::FILE *text = arguments.Get("--json") == "-" ? stderr : stdout;
   if (outputs->empty())
     for (const std::string &name : call->options.outputs())
-      std::printf(
-          "%s = %s\n", name.c_str(),
+      std::fprintf(
+          text, "%s = %s\n", name.c_str(),
           SummarizeTensor(result->outputs[name].tensor, result->outputs[name].is_scalar).c_str());
   if (arguments.Has("--report"))
-    std::fputs(ReportText(result->done.report(), {input->path}).c_str(), stdout);
+    std::fputs(ReportText(result->done.report(), {input->path}).c_str(), text);
   if (arguments.Has("--json"))
-    if (absl::Status status =
-            client::WriteFile(arguments.Get("--json"), {ReportJson(result->done.report())});
+    if (absl::Status status = WriteTo(arguments.Get("--json"), ReportJson(result->done.report()));
         !status.ok())
       return Fail(status);
   return kDone;
@@ -142,7 +144,8 @@ Command RunCommand() {
       "                       float64)\n"
       "  1.5  -3  True  inf   a Python number or bool\n"
       "  zeros:f32[2,3]       an array that the service makes: zeros:, ones:, rand: (uniform in\n"
-      "                       [0, 1)), randn: (normal), with ,seed=N for the last two\n"
+      "                       [0, 1)), randn: (normal), with ,seed=N for the last two; without\n"
+      "                       it the numbers follow from the argument's name\n"
       "Element types: bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64, or their long names.\n\n"
       "--out writes a parameter that the kernel writes, or what it returns: return, or return.0,\n"
       "return.1 of a tuple. NAME=f32:FILE.npy widens 16-bit floats. Without --out, the outputs\n"
@@ -153,12 +156,13 @@ Command RunCommand() {
       "'b=ones:f32[1000]' --out return=c.npy",
       "pyasc run matmul.py --target host --local --arg A=@a.npy --arg B=@b.npy --arg "
       "'C=zeros:f32[1024,1024]' --out C=c.npy"};
-  command.flags =
-      Concat(KernelFlags(),
-             Concat({{"--out", "NAME=FILE", "write an output to an .npy file"},
-                     {"--report", nullptr, "measure this one run and print the report"},
-                     {"--json", "FILE", "measure this one run and write the report as JSON"}},
-                    ServiceFlags()));
+  command.flags = Concat(KernelFlags(),
+                         Concat({{"--out", "NAME=FILE", "write an output to an .npy file"},
+                                 {"--report", nullptr, "measure this one run and print the report"},
+                                 {"--json", "FILE",
+                                  "measure this one run and write the report as JSON; - is\n"
+                                  "standard output"}},
+                                ServiceFlags()));
   command.min_positional = command.max_positional = 1;
   command.run = Run;
   return command;

@@ -5,16 +5,23 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <random>
+#include <set>
 #include <unistd.h>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/cpp/files.h"
 #include "client/cpp/local_worker.h"
+#include "client/cpp/retry.h"
 
 namespace pyasc::cli {
 namespace {
@@ -68,8 +75,8 @@ absl::StatusOr<ScannedKernel> ChooseKernel(const std::string &path, absl::string
 
 std::vector<Flag> ServiceFlags() {
   return {{"--server", "ADDR",
-           "unix:PATH or HOST:PORT of a service; default $PYASC_SERVER,\n"
-           "else your own daemon, started when needed"},
+           "unix:PATH or HOST:PORT of a service, or local; default\n"
+           "$PYASC_SERVER, else your own daemon, started when needed"},
           {"--local", nullptr, "no daemon: a worker of this command alone"},
           {"--fallback-local", nullptr, "--local when the service cannot be reached"},
           {"--timeout", "SECONDS", "how long the call may take, waiting included; default 600"},
@@ -83,7 +90,9 @@ std::vector<Flag> KernelFlags() {
           {"--target", "TARGET", "sim (default), host or ascend"},
           {"--soc", "SOC", "the chip, for sim and ascend; default ascend910b3"},
           {"--precision", "MODE", "mixed or auto; default: the promotion rules"},
-          {"--debug", nullptr, "keep asc.print, asserts and bounds checks"}};
+          {"--debug", nullptr,
+           "keep asc.print and asserts; on ascend also bounds checks,\n"
+           "which sim and host always make"}};
 }
 
 std::vector<Flag> Concat(std::vector<Flag> a, const std::vector<Flag> &b) {
@@ -104,11 +113,15 @@ std::string ServerAddress(const Arguments &arguments) {
   return server ? server : "";
 }
 
+bool IsLocal(const Arguments &arguments) {
+  return arguments.Has("--local") || ServerAddress(arguments) == "local";
+}
+
 absl::StatusOr<std::unique_ptr<client::Client>> Connect(const Arguments &arguments) {
   client::ServiceOptions options;
   options.bin_dir = BinDirectory();
-  options.local = arguments.Has("--local");
   options.server = ServerAddress(arguments);
+  options.local = IsLocal(arguments);
   absl::StatusOr<std::unique_ptr<client::Client>> connected = client::Client::Connect(options);
   if (connected.ok() || options.local || !arguments.Has("--fallback-local"))
     return connected;
@@ -119,10 +132,17 @@ absl::StatusOr<std::unique_ptr<client::Client>> Connect(const Arguments &argumen
 }
 
 int Fail(const absl::Status &status) {
-  std::fprintf(stderr, "pyasc: error: %s\n", std::string(status.message()).c_str());
+  std::string message(status.message());
+  if (message.empty())
+    message = absl::StrCat("the service answered ", absl::StatusCodeToString(status.code()),
+                           " and did not say why");
+  std::fprintf(stderr, "pyasc: error: %s\n", message.c_str());
+  if (absl::IsDeadlineExceeded(status))
+    std::fprintf(stderr, "pyasc: note: --timeout SECONDS gives it longer\n");
   switch (status.code()) {
   case absl::StatusCode::kResourceExhausted:
-    return kTryLater;
+    // Without a hint when to come back, it will not fit later either.
+    return status.GetPayload(client::kRetryPayload) ? kTryLater : kServiceFailed;
   case absl::StatusCode::kCancelled:
     return kInterrupted;
   case absl::StatusCode::kInvalidArgument:
@@ -135,6 +155,14 @@ int Fail(const absl::Status &status) {
 int UsageError(const absl::Status &status) {
   std::fprintf(stderr, "pyasc: error: %s\n", std::string(status.message()).c_str());
   return kUsage;
+}
+
+absl::Status WriteTo(const std::string &path, const std::string &text) {
+  if (path != "-")
+    return client::WriteFile(path, {text});
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    return absl::ErrnoToStatus(errno, "standard output");
+  return absl::OkStatus();
 }
 
 bool UseColor(const Arguments &arguments, int fd) {
@@ -208,6 +236,79 @@ void AddAnnotatedArguments(KernelInput *input) {
   }
 }
 
+namespace {
+
+// Run-time errors come with their position alone.
+void AddSourceLine(absl::string_view source, v1::Diagnostic *diagnostic) {
+  if (diagnostic->range().line() == 0 || !diagnostic->source_line().empty())
+    return;
+  std::vector<absl::string_view> lines = absl::StrSplit(source, '\n');
+  if (diagnostic->range().line() <= lines.size())
+    diagnostic->set_source_line(
+        std::string(absl::StripSuffix(lines[diagnostic->range().line() - 1], "\r")));
+}
+
+// What --arg could say for a parameter: "f32[64,128]" for asc.float32[N, C], the same number for
+// the same name; for a run, a value of that type.
+std::string ExampleArgument(const ScannedParameter &parameter, bool values,
+                            std::map<std::string, int64_t> &sizes) {
+  constexpr int64_t kSizes[] = {64, 128, 256, 512};
+  const std::string &annotation = parameter.annotation;
+  if (parameter.is_constexpr)
+    return "4";
+  if (annotation == "int")
+    return values ? "3" : "i64";
+  if (annotation == "float")
+    return values ? "0.5" : "f32";
+  if (annotation == "bool")
+    return values ? "True" : "bool";
+  size_t bracket = annotation.find('[');
+  std::string base = annotation.substr(0, bracket);
+  std::optional<v1::DType> dtype = client::ParseDType(base.substr(base.rfind('.') + 1));
+  bool is_float = !dtype || client::IsFloat(*dtype);
+  if (dtype && bracket == std::string::npos)
+    return !values ? std::string(client::ShortName(*dtype)) : is_float ? "0.5" : "1";
+  std::string text(dtype ? client::ShortName(*dtype) : "f32");
+  std::string dims =
+      dtype ? annotation.substr(bracket + 1, annotation.rfind(']') - bracket - 1) : "first, second";
+  const char *separator = "[";
+  for (absl::string_view dim : absl::StrSplit(dims, ',')) {
+    dim = absl::StripAsciiWhitespace(dim);
+    int64_t number;
+    if (!absl::SimpleAtoi(dim, &number))
+      number = sizes.try_emplace(std::string(dim), kSizes[sizes.size() % 4]).first->second;
+    absl::StrAppend(&text, separator, number);
+    separator = ",";
+  }
+  return absl::StrCat(values ? (is_float ? "randn:" : "ones:") : "", text, "]");
+}
+
+// After a missing-argument: how to give what is missing.
+void ShowHowToGiveArguments(const KernelInput &input) {
+  std::vector<ScannedParameter> missing;
+  const auto &given = input.request.arguments();
+  for (const ScannedParameter &parameter : input.parameters)
+    if (!parameter.has_default &&
+        std::none_of(given.begin(), given.end(),
+                     [&](const v1::Argument &a) { return a.name() == parameter.name; }))
+      missing.push_back(parameter);
+  if (!missing.empty())
+    std::fprintf(stderr, "pyasc: note: give %s, for example:\n  %s\n",
+                 missing.size() == 1 ? "it" : "them",
+                 ExampleFlags(missing, input.needs_values).c_str());
+}
+
+} // namespace
+
+std::string ExampleFlags(const std::vector<ScannedParameter> &parameters, bool values) {
+  std::vector<std::string> flags;
+  std::map<std::string, int64_t> sizes;
+  for (const ScannedParameter &parameter : parameters)
+    flags.push_back(absl::StrCat("--arg '", parameter.name, "=",
+                                 ExampleArgument(parameter, values, sizes), "'"));
+  return absl::StrJoin(flags, " ");
+}
+
 absl::StatusOr<client::RunCall> MakeRunCall(const KernelInput &input) {
   client::RunCall call;
   call.compile = input.request;
@@ -242,9 +343,26 @@ absl::StatusOr<client::RunCall> MakeRunCall(const KernelInput &input) {
 
 void ShowDiagnostics(const Diagnostics &diagnostics, const KernelInput &input,
                      const Arguments &arguments) {
-  std::string text =
-      RenderDiagnostics(diagnostics, {input.path}, UseColor(arguments, STDERR_FILENO));
+  Diagnostics shown = diagnostics;
+  if (input.request.files_size() > 0)
+    for (v1::Diagnostic &diagnostic : shown)
+      AddSourceLine(input.request.files(0).content(), &diagnostic);
+  std::string text = RenderDiagnostics(shown, {input.path}, UseColor(arguments, STDERR_FILENO));
   std::fputs(text.c_str(), stderr);
+  if (std::any_of(diagnostics.begin(), diagnostics.end(),
+                  [](const v1::Diagnostic &d) { return d.code() == "missing-argument"; }))
+    ShowHowToGiveArguments(input);
+}
+
+// Of a rejected kernel: 2 when all that is wrong is how it was called.
+static int RejectedCode(const Diagnostics &diagnostics) {
+  static const std::set<absl::string_view> kCallers = {"ambiguous-kernel", "missing-argument",
+                                                       "no-target",        "unknown-argument",
+                                                       "unknown-kernel",   "unknown-soc"};
+  for (const v1::Diagnostic &d : diagnostics)
+    if (d.severity() == v1::SEVERITY_ERROR && !kCallers.contains(d.code()))
+      return kKernelWrong;
+  return CountErrors(diagnostics) ? kUsage : kKernelWrong;
 }
 
 int CheckOutcome(const v1::CompileReply &reply, const KernelInput &input,
@@ -253,7 +371,7 @@ int CheckOutcome(const v1::CompileReply &reply, const KernelInput &input,
   if (reply.outcome() == v1::OUTCOME_OK)
     return kDone;
   if (reply.outcome() == v1::OUTCOME_REJECTED)
-    return kKernelWrong;
+    return RejectedCode(reply.diagnostics());
   if (CountErrors(reply.diagnostics()) == 0)
     std::fprintf(stderr, "pyasc: error: the compiler failed and did not say why\n");
   return kServiceFailed;
@@ -268,7 +386,7 @@ int CheckOutcome(const v1::RunDone &done, const KernelInput &input, const Argume
   if (done.outcome() == v1::OUTCOME_OK)
     return kDone;
   if (done.outcome() == v1::OUTCOME_REJECTED)
-    return kKernelWrong;
+    return RejectedCode(done.diagnostics());
   if (CountErrors(done.diagnostics()) == 0)
     std::fprintf(stderr, "pyasc: error: the service failed and did not say why\n");
   return kServiceFailed;

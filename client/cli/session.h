@@ -33,6 +33,9 @@ std::string BinDirectory();
 // "unix:" or "host:port" from --server or PYASC_SERVER; "" when the user's own daemon is meant.
 std::string ServerAddress(const Arguments &arguments);
 
+// Whether --local, or "local" as the server's address, asks for a worker of our own.
+bool IsLocal(const Arguments &arguments);
+
 // Connects as the flags and PYASC_SERVER say.
 absl::StatusOr<std::unique_ptr<client::Client>> Connect(const Arguments &arguments);
 
@@ -40,6 +43,9 @@ absl::StatusOr<std::unique_ptr<client::Client>> Connect(const Arguments &argumen
 int Fail(const absl::Status &status);
 // As Fail, for what the user typed: exit code 2.
 int UsageError(const absl::Status &status);
+
+// Writes what a flag asked for: to the file `path`, or to standard output when it is "-".
+absl::Status WriteTo(const std::string &path, const std::string &text);
 
 bool UseColor(const Arguments &arguments, int fd);
 
@@ -50,6 +56,8 @@ struct KernelInput {
   std::vector<ArgumentSpec> arguments;
   // What a glance at the file shows of the kernel's parameters.
   std::vector<ScannedParameter> parameters;
+  // For a run types do not suffice; for messages.
+  bool needs_values = false;
 };
 
 // Reads FILE and the flags of KernelFlags(); request.arguments is filled from --arg. Errors are
@@ -59,6 +67,14 @@ absl::StatusOr<KernelInput> ReadKernelInput(const std::string &path, const Argum
 // For compiling alone: gives the parameters that no --arg names, and that have no default, the type
 // that their annotation says.
 void AddAnnotatedArguments(KernelInput *input);
+
+// The devices, once the service knows what they are or ten seconds have passed.
+absl::StatusOr<v1::ListDevicesReply> ListReadyDevices(client::Client &client,
+                                                      const client::CallOptions &options);
+
+// --arg flags that would do for `parameters`: "--arg 'x=f32[64,128]' --arg 'n=3'". `values`: for a
+// run, where types do not suffice.
+std::string ExampleFlags(const std::vector<ScannedParameter> &parameters, bool values);
 
 // Ready for Run and Profile; loads the arrays. Errors are the user's.
 absl::StatusOr<client::RunCall> MakeRunCall(const KernelInput &input);

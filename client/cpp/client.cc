@@ -68,6 +68,23 @@ std::function<void(absl::Duration)> ShowWaiting(const CallOptions &options) {
   };
 }
 
+// What took too long, in the user's words.
+absl::Status TooLate(const std::string &kernel, const std::string &stage, absl::Duration timeout) {
+  std::string name = kernel.empty() ? "the kernel" : "kernel '" + kernel + "'";
+  std::string limit = absl::StrCat(absl::ToDoubleSeconds(timeout), " s");
+  std::string text;
+  if (stage == "compiling")
+    text = absl::StrCat("compiling ", name, " took longer than ", limit);
+  else if (stage == "queued" || stage == "waiting for device" || stage == "waiting for room")
+    text = absl::StrCat(name, " got no device within ", limit, ": others are running");
+  else if (stage == "running")
+    text = absl::StrCat(name, " ran longer than ", limit,
+                        " and was stopped; does one of its loops never end?");
+  else
+    text = absl::StrCat("running ", name, " took longer than ", limit);
+  return absl::DeadlineExceededError(text);
+}
+
 bool FitsInline(const RunArgument &argument) {
   const Tensor *tensor = std::get_if<Tensor>(&argument.value);
   return !tensor || tensor->data.size() <= kInlineBytes;
@@ -248,12 +265,32 @@ absl::StatusOr<v1::CompileReply> Client::Compile(const v1::CompileRequest &reque
     progress.set_stage("compiling");
     options.on_progress(progress);
   }
-  return state_->Unary<v1::CompileReply>(options, [&](grpc::ClientContext *context, auto *reply) {
-    return stub->Compile(context, request, reply);
+  absl::StatusOr<v1::CompileReply> reply =
+      state_->Unary<v1::CompileReply>(options, [&](grpc::ClientContext *context, auto *reply) {
+        return stub->Compile(context, request, reply);
+      });
+  if (absl::IsDeadlineExceeded(reply.status()))
+    return TooLate(request.kernel(), "compiling", options.timeout);
+  return reply;
+}
+
+absl::StatusOr<v1::CheckReply> Client::Check(const v1::CheckRequest &request,
+                                             const CallOptions &options) {
+  auto stub = v1::CompilerService::NewStub(state_->channel);
+  return state_->Unary<v1::CheckReply>(options, [&](grpc::ClientContext *context, auto *reply) {
+    return stub->Check(context, request, reply);
   });
 }
 
-absl::StatusOr<RunResult> Client::Run(const RunCall &call, const CallOptions &options) {
+absl::StatusOr<RunResult> Client::Run(const RunCall &call, const CallOptions &given) {
+  // The stage is what a deadline that passes has to tell.
+  std::string stage;
+  CallOptions options = given;
+  options.on_progress = [&](const v1::Progress &progress) {
+    stage = progress.stage();
+    if (given.on_progress)
+      given.on_progress(progress);
+  };
   auto stub = v1::ExecutionService::NewStub(state_->channel);
   absl::Time deadline = absl::Now() + options.timeout;
   RunResult result;
@@ -275,6 +312,8 @@ absl::StatusOr<RunResult> Client::Run(const RunCall &call, const CallOptions &op
   });
   if (!breach.ok())
     return breach;
+  if (absl::IsDeadlineExceeded(status))
+    return TooLate(call.compile.kernel(), stage, options.timeout);
   if (!status.ok())
     return state_->Explain(status);
   if (absl::Status checked = CheckOutputs(call, result); !checked.ok())
@@ -312,10 +351,14 @@ absl::StatusOr<v1::RunDone> Client::Profile(const RunCall &call, uint32_t max_sa
     return operation.status();
 
   auto operations = google::longrunning::Operations::NewStub(state_->channel);
+  std::string stage;
   while (!operation->done()) {
     v1::RunMetadata metadata;
-    if (options.on_progress && operation->metadata().UnpackTo(&metadata))
-      options.on_progress(metadata.progress());
+    if (operation->metadata().UnpackTo(&metadata)) {
+      stage = metadata.progress().stage();
+      if (options.on_progress)
+        options.on_progress(metadata.progress());
+    }
     if (absl::Now() >= deadline) {
       // Nobody will fetch the result.
       grpc::ClientContext context;
@@ -324,8 +367,7 @@ absl::StatusOr<v1::RunDone> Client::Profile(const RunCall &call, uint32_t max_sa
       google::protobuf::Empty empty;
       cancel.set_name(operation->name());
       operations->CancelOperation(&context, cancel, &empty);
-      return absl::DeadlineExceededError(
-          absl::StrCat("profiling took longer than ", absl::FormatDuration(options.timeout)));
+      return TooLate(call.compile.kernel(), stage, options.timeout);
     }
     google::longrunning::WaitOperationRequest wait;
     wait.set_name(operation->name());

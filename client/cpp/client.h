@@ -3,8 +3,8 @@
 // A Client holds one gRPC channel and, with ServiceOptions::local, one worker process. Its calls
 // block; they may be made from several threads at the same time. A kernel that is wrong is no
 // error of a call: look at the reply's outcome. Errors are the service's own: UNAVAILABLE,
-// RESOURCE_EXHAUSTED once the deadline leaves no room for a further try, DEADLINE_EXCEEDED,
-// FAILED_PRECONDITION, ...
+// RESOURCE_EXHAUSTED (with kRetryPayload of retry.h: the deadline left no room for a further try;
+// without: it will never fit), DEADLINE_EXCEEDED, FAILED_PRECONDITION, ... Each has a message.
 #ifndef PYASC_CLIENT_CPP_CLIENT_H
 #define PYASC_CLIENT_CPP_CLIENT_H
 
@@ -74,6 +74,10 @@ public:
 
   absl::StatusOr<v1::CompileReply> Compile(const v1::CompileRequest &request,
                                            const CallOptions &options = {});
+
+  // What is wrong with a file's kernels, without arguments; see CheckRequest.
+  absl::StatusOr<v1::CheckReply> Check(const v1::CheckRequest &request,
+                                       const CallOptions &options = {});
 
   // Tensors over 64 KiB travel in chunks, both ways.
   absl::StatusOr<RunResult> Run(const RunCall &call, const CallOptions &options = {});

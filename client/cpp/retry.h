@@ -15,7 +15,10 @@ namespace pyasc::client {
 // The google.rpc.RetryInfo of a status; nullopt when it has none.
 std::optional<absl::Duration> RetryDelay(const grpc::Status &status);
 
+// Never without a message: some of gRPC's own statuses have none. A RetryInfo is kept as
+// kRetryPayload, so that callers can tell what may go better later from what never will.
 absl::Status ToAbsl(const grpc::Status &status);
+inline constexpr char kRetryPayload[] = "type.googleapis.com/google.rpc.RetryInfo";
 
 // Makes attempts until one ends with anything but RESOURCE_EXHAUSTED with a RetryInfo, or until
 // the next would begin after the deadline. Waits as long as the service says and up to a quarter

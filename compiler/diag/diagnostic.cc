@@ -115,6 +115,26 @@ std::string_view DiagnosticList::SourceLine(uint32_t file, uint32_t line) const 
   return text;
 }
 
+std::string_view DiagnosticList::Text(const SourceRange &range) const {
+  if (!range.IsKnown() || range.end_line != range.line || range.end_column < range.column)
+    return {};
+  std::string_view line = SourceLine(range.file, range.line);
+  uint32_t column = 1;
+  size_t begin = std::string_view::npos, end = std::string_view::npos;
+  for (size_t i = 0; i <= line.size(); ++i) {
+    if (i < line.size() && IsContinuation(line[i]))
+      continue;
+    if (column == range.column)
+      begin = i;
+    if (column == range.end_column)
+      end = i;
+    ++column;
+  }
+  if (begin == std::string_view::npos || end == std::string_view::npos)
+    return {};
+  return line.substr(begin, end - begin);
+}
+
 void DiagnosticList::SetPosition(v1::Diagnostic *diagnostic, const SourceRange &range) const {
   if (!range.IsKnown())
     return;

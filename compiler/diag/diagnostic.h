@@ -101,6 +101,9 @@ public:
   // The line `line` of `file` without its newline, "" when unknown; whole, as the author wrote it.
   std::string_view SourceLine(uint32_t file, uint32_t line) const;
 
+  // The text of a range that lies on one line; "" otherwise.
+  std::string_view Text(const SourceRange &range) const;
+
 private:
   friend class DiagnosticBuilder;
   struct Source {

@@ -140,5 +140,17 @@ TEST(RenderTextTest, LooksLikeClang) {
                                              "error: no place [nowhere]\n");
 }
 
+TEST(DiagnosticList, GivesTheTextOfARangeOnOneLine) {
+  DiagnosticList diags;
+  std::string source = "a = 1\n  \u00e4\u00f6 + b\n";
+  diags.AddSource(0, source, 10);
+  EXPECT_EQ(diags.Text({0, 11, 3, 11, 9}), "\u00e4\u00f6 + b");
+  EXPECT_EQ(diags.Text({0, 11, 3, 11, 5}), "\u00e4\u00f6");
+  EXPECT_EQ(diags.Text({0, 11, 8, 11, 9}), "b");
+  EXPECT_EQ(diags.Text({0, 10, 1, 11, 2}), "");
+  EXPECT_EQ(diags.Text({0, 11, 8, 11, 40}), "");
+  EXPECT_EQ(diags.Text({}), "");
+}
+
 } // namespace
 } // namespace pyasc::diag

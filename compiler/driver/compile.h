@@ -19,8 +19,9 @@ namespace pyasc::compiler {
 v1::CompileReply Compile(const v1::CompileRequest &request);
 
 // The semantic key of a request, 64 hexadecimal digits: equal for requests whose kernel slice,
-// folded constants and signature are equal, whatever their comments, layout or unrelated
-// functions. "" when the request does not get through semantic analysis.
+// folded constants and signature are equal, and whose statements stand on the same lines, whatever
+// their comments or unrelated functions. "" when the request does not get through semantic
+// analysis.
 std::string SemanticKey(const v1::CompileRequest &request);
 
 } // namespace pyasc::compiler

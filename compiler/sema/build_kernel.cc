@@ -1,5 +1,9 @@
 #include "compiler/sema/build_kernel.h"
 
+#include <map>
+#include <string_view>
+#include <vector>
+
 #include "compiler/ir/asc_dialect.h"
 #include "compiler/sema/emitter.h"
 #include "compiler/sema/module_scope.h"
@@ -25,51 +29,6 @@ void Forward(diag::DiagnosticList &from, diag::DiagnosticList &to) {
   }
 }
 
-std::string KernelNames(const FileScope &file) {
-  std::string names;
-  for (const syntax::FunctionDef *k : file.kernels)
-    names += (names.empty() ? "" : ", ") + std::string(k->name);
-  return names;
-}
-
-const syntax::FunctionDef *FindKernel(const v1::CompileRequest &request, const ModuleScope &scope,
-                                      diag::DiagnosticList &diags) {
-  if (scope.files.empty()) {
-    diags.Error("no-kernel", {}, "the request has no source file");
-    return nullptr;
-  }
-  const FileScope &file = scope.files[0];
-  const std::string &name = request.kernel();
-  if (file.kernels.empty()) {
-    diags.Error("no-kernel", file.parse.module->range,
-                "the file has no kernel; decorate a function with @asc.kernel");
-    return nullptr;
-  }
-  if (name.empty()) {
-    if (file.kernels.size() == 1)
-      return file.kernels[0];
-    diags.Error("ambiguous-kernel", file.kernels[1]->name_range,
-                "the file has several kernels (" + KernelNames(file) + "); name one");
-    return nullptr;
-  }
-  // As in Python, the last definition of a name counts.
-  const syntax::FunctionDef *found = nullptr;
-  for (const syntax::FunctionDef *k : file.kernels)
-    if (k->name == name)
-      found = k;
-  if (found)
-    return found;
-  std::string message = "there is no kernel '" + name + "'; the file has " + KernelNames(file);
-  diag::SourceRange range;
-  if (const ModuleName *other = scope.Find(0, name);
-      other && other->value.kind == Value::Kind::Function) {
-    message = "'" + name + "' is no kernel: decorate it with @asc.kernel";
-    range = other->range;
-  }
-  diags.Error("unknown-kernel", range, message);
-  return nullptr;
-}
-
 std::string KeyText(const v1::CompileRequest &request, mlir::ModuleOp module) {
   std::string text = "pyasc kernel 1\ntarget " + std::to_string(request.target()) + "\nsoc " +
                      (request.soc().empty() ? "ascend910b3" : request.soc()) + "\nprecision " +
@@ -78,29 +37,91 @@ std::string KeyText(const v1::CompileRequest &request, mlir::ModuleOp module) {
   llvm::raw_string_ostream out(text);
   mlir::OpPrintingFlags flags;
   flags.elideLargeElementsAttrs(-1);
+  // An artifact carries the lines of its text into errors and profiles.
+  flags.enableDebugInfo(/*enable=*/true, /*prettyForm=*/false);
   module.print(out, flags);
   return text;
 }
 
 } // namespace
 
+const syntax::FunctionDef *FindKernel(const v1::CompileRequest &request, const ModuleScope &scope,
+                                      diag::DiagnosticList &diags) {
+  if (scope.files.empty()) {
+    diags.Error("no-kernel", {}, "the request has no source file");
+    return nullptr;
+  }
+  const FileScope &file = scope.files[0];
+  if (file.kernels.empty()) {
+    diags.Error("no-kernel", file.parse.module->range,
+                "the file has no kernel; decorate a function with @asc.kernel");
+    return nullptr;
+  }
+  // As in Python, the last definition of a name counts.
+  std::map<std::string_view, const syntax::FunctionDef *> by_name;
+  std::string names;
+  for (const syntax::FunctionDef *k : file.kernels) {
+    auto [it, fresh] = by_name.try_emplace(k->name, k);
+    if (fresh)
+      names += (names.empty() ? "" : ", ") + std::string(k->name);
+    else
+      it->second = k;
+  }
+  const std::string &name = request.kernel();
+  if (name.empty() && by_name.size() > 1) {
+    diags.Error("ambiguous-kernel", file.kernels[1]->name_range,
+                "the file has several kernels (" + names + "); name one");
+    return nullptr;
+  }
+  auto found = name.empty() ? by_name.begin() : by_name.find(name);
+  if (found != by_name.end()) {
+    for (const syntax::FunctionDef *k : file.kernels)
+      if (k != found->second && k->name == found->first)
+        diags
+            .Warning("duplicate-kernel", k->name_range,
+                     "this kernel '" + std::string(k->name) +
+                         "' is never used: a later one has its name; rename one of them")
+            .Note(found->second->name_range, "the later definition, which counts");
+    return found->second;
+  }
+  if (const ModuleName *other = scope.Find(0, name);
+      other && other->value.kind == Value::Kind::Function) {
+    diags.Error("unknown-kernel", other->range,
+                "'" + name + "' is no kernel: decorate it with @asc.kernel");
+    return nullptr;
+  }
+  std::vector<std::string_view> candidates;
+  for (const auto &[other, kernel] : by_name)
+    candidates.push_back(other);
+  std::string close = ClosestName(name, candidates);
+  diags.Error("unknown-kernel", {},
+              "there is no kernel '" + name + "'" +
+                  (close.empty() ? "" : "; did you mean '" + close + "'?") +
+                  (close.empty() ? "; the file has " + names : ""));
+  return nullptr;
+}
+
+bool LoadModules(mlir::MLIRContext &context, const v1::CompileRequest &request,
+                 diag::DiagnosticList &diags, ModuleScope &scope) {
+  ir::LoadKernelDialects(context);
+  if (!ParseFiles(request, diags, scope))
+    return false;
+  // What does not fold is no fault until a kernel uses it.
+  diag::DiagnosticList ignored;
+  TypeMemory memory;
+  Emitter folder(context, request, scope, ignored, memory);
+  BindModuleNames(
+      request, [&](uint32_t file, const syntax::Expr *e) { return folder.FoldModuleExpr(file, e); },
+      scope);
+  return true;
+}
+
 std::optional<KernelModule> BuildKernel(mlir::MLIRContext &context,
                                         const v1::CompileRequest &request,
                                         diag::DiagnosticList &diags) {
-  ir::LoadKernelDialects(context);
   ModuleScope scope;
-  if (!ParseFiles(request, diags, scope))
+  if (!LoadModules(context, request, diags, scope))
     return std::nullopt;
-  {
-    // What does not fold is no fault until a kernel uses it.
-    diag::DiagnosticList ignored;
-    TypeMemory memory;
-    Emitter folder(context, request, scope, ignored, memory);
-    BindModuleNames(
-        request,
-        [&](uint32_t file, const syntax::Expr *e) { return folder.FoldModuleExpr(file, e); },
-        scope);
-  }
   const syntax::FunctionDef *kernel = FindKernel(request, scope, diags);
   if (!kernel)
     return std::nullopt;
@@ -116,6 +137,9 @@ std::optional<KernelModule> BuildKernel(mlir::MLIRContext &context,
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     memory.changed = false;
     diag::DiagnosticList reported;
+    for (int i = 0; i < request.files_size(); ++i)
+      reported.AddSource(static_cast<uint32_t>(i), request.files(i).content(),
+                         request.files(i).first_line());
     Emitter emitter(context, request, scope, reported, memory);
     mlir::OwningOpRef<mlir::ModuleOp> module = emitter.EmitKernel(*kernel);
     if (memory.changed)

@@ -153,22 +153,64 @@ TEST(BuildKernel, ArgumentsAreCheckedAgainstTheSignature) {
   EXPECT_THAT(Build(source, {"A=f32[8]", "B=f32[8]", "alpha=f32"}).diagnostics,
               HasSubstr("rank-mismatch"));
   EXPECT_THAT(Build(source, {"A=f32[8]", "B=f32[8,4]", "alpha=i64"}).diagnostics,
-              HasSubstr("type-mismatch parameter 'alpha' is float32, and the argument is int64"));
+              HasSubstr("type-mismatch parameter 'alpha' is float32, and the argument is an int"));
   EXPECT_THAT(Build(source, {"A=f32[8]", "B=f32[8,4]"}).diagnostics,
               HasSubstr("missing-argument no argument was given for parameter 'alpha'"));
   EXPECT_THAT(Build(source, {"A=f32[8]", "B=f32[8,4]", "alpha=f32", "alhpa=f32"}).diagnostics,
               HasSubstr("unknown-argument"));
 }
 
-TEST(BuildKernel, TheSemanticKeyIgnoresLayoutAndFollowsConstants) {
+TEST(BuildKernel, AFloatParameterTakesAnIntAndAFloat32DoesNot) {
+  EXPECT_EQ(Build("@asc.kernel\ndef k(A: asc.float32[N], s: float):\n    A[0] = s\n",
+                  {"A=f32[8]", "s=i64"})
+                .diagnostics,
+            "");
+  EXPECT_THAT(Build("@asc.kernel\ndef k(A: asc.float32[N], s: asc.float32):\n    A[0] = s\n",
+                    {"A=f32[8]", "s=i64"})
+                  .diagnostics,
+              HasSubstr("parameter 's' is float32, and the argument is an int"));
+  EXPECT_THAT(Build("@asc.kernel\ndef k(A: asc.float32[N], n: int):\n    A[n] = 0.0\n",
+                    {"A=f32[8]", "n=f32"})
+                  .diagnostics,
+              HasSubstr("parameter 'n' is int, and the argument is a float"));
+}
+
+TEST(BuildKernel, DeclaredDimsAreSymbolicSizes) {
+  for (const char *declaration :
+       {"N, C = asc.dims('N C')", "import pyasc as asc\nN, C = asc.dims('N, C')",
+        "import pyasc\nN = pyasc.dims('N')\nC = pyasc.dims('C')",
+        "from pyasc import dims\n[N, C] = dims(['N', 'C'])", ""}) {
+    std::string text = std::string(declaration) +
+                       "\n@asc.kernel\ndef k(A: asc.float32[N, C]):\n"
+                       "    for i in range(N):\n        A[i, C - 1] = C * 1.0\n";
+    EXPECT_EQ(Build(text, {"A=f32[3,5]"}).diagnostics, "") << declaration;
+  }
+  EXPECT_THAT(Build("N, M = asc.dims('N M')\n@asc.kernel\ndef k(A: asc.float32[N]):\n"
+                    "    A[0] = M * 1.0\n",
+                    {"A=f32[3]"})
+                  .diagnostics,
+              HasSubstr("4:12-4:13 unbound-dim"));
+}
+
+TEST(BuildKernel, AllMissingArgumentsAreOneError) {
+  Built b = Build("@asc.kernel\ndef k(A: asc.float32[N], B: asc.tensor, s: float = 1.0):\n"
+                  "    A[0] = s\n",
+                  {});
+  EXPECT_EQ(b.diagnostics,
+            "2:7-2:8 missing-argument no arguments were given for parameters 'A' and "
+            "'B'\n");
+}
+
+TEST(BuildKernel, TheSemanticKeyFollowsMeaningAndPlaces) {
   auto key = [](std::string_view text) { return Build(text, {"A=f32[8]"}).key; };
   std::string a = key("T = 2\n@asc.kernel\ndef k(A: asc.float32[N]):\n    A[0] = T * 1.0\n");
-  std::string b = key("# a comment\nimport os\nT = 2\n\n@asc.kernel\ndef k(A: asc.float32[N]):\n"
-                      "    # another\n    A[0]  =  T*1.0\n");
-  std::string c = key("T = 3\n@asc.kernel\ndef k(A: asc.float32[N]):\n    A[0] = T * 1.0\n");
-  EXPECT_NE(a, "");
-  EXPECT_EQ(a, b);
-  EXPECT_NE(a, c);
+  ASSERT_NE(a, "");
+  // Other words for the same, on the same lines.
+  EXPECT_EQ(a, key("T = 1 + 1\n@asc.kernel\ndef k(A: asc.float32[N]):\n    A[0] = T * 1.0  # two\n"
+                   "\ndef unrelated():\n    pass\n"));
+  EXPECT_NE(a, key("T = 3\n@asc.kernel\ndef k(A: asc.float32[N]):\n    A[0] = T * 1.0\n"));
+  // A line further down, errors and profiles have to say so.
+  EXPECT_NE(a, key("T = 2\n\n@asc.kernel\ndef k(A: asc.float32[N]):\n    A[0] = T * 1.0\n"));
 }
 
 } // namespace

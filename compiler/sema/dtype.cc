@@ -62,6 +62,10 @@ std::optional<DType> DTypeFromProto(v1::DType t) {
   return static_cast<DType>(i);
 }
 
+v1::DType DTypeToProto(DType t) {
+  return static_cast<v1::DType>(static_cast<int>(t) + static_cast<int>(v1::DTYPE_BOOL));
+}
+
 __int128 MinInt(DType t) {
   if (IsUnsigned(t))
     return 0;

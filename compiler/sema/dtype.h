@@ -38,6 +38,7 @@ std::string_view Name(DType t);
 // "float32"; also the other names that NumPy and kernels use ("half", "int", "bool_").
 std::optional<DType> DTypeFromName(std::string_view name);
 std::optional<DType> DTypeFromProto(v1::DType t);
+v1::DType DTypeToProto(DType t);
 
 // The range of an integer type or bool, as 128-bit numbers.
 __int128 MinInt(DType t);

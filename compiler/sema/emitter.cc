@@ -31,12 +31,26 @@ Value Emitter::ErrorWithNote(std::string_view code, const SourceRange &range,
   diag::DiagnosticBuilder d = diags_.Error(code, range, message);
   if (!note.empty())
     d.Note(note_range, note);
-  // Inside an inlined helper, say who called it with what.
+  NoteCallers(d);
+  return Value::Invalid();
+}
+
+Value Emitter::ErrorWithFix(std::string_view code, const SourceRange &range,
+                            const std::string &message, const SourceRange &fix_range,
+                            const std::string &fix) {
+  diag::DiagnosticBuilder d = diags_.Error(code, range, message);
+  if (!fix.empty())
+    d.FixIt(fix_range, fix);
+  NoteCallers(d);
+  return Value::Invalid();
+}
+
+// Inside an inlined helper, says who called it.
+void Emitter::NoteCallers(diag::DiagnosticBuilder &diagnostic) {
   for (size_t i = frames_.size(); i-- > 0;)
     if (frames_[i]->call_site.IsKnown())
-      d.Note(frames_[i]->call_site,
-             "in '" + std::string(frames_[i]->function->name) + "', called here");
-  return Value::Invalid();
+      diagnostic.Note(frames_[i]->call_site,
+                      "in '" + std::string(frames_[i]->function->name) + "', called here");
 }
 
 mlir::Location Emitter::Loc(const SourceRange &range) {
@@ -59,6 +73,16 @@ Value Emitter::FoldModuleExpr(uint32_t file, const syntax::Expr *expr) {
 
 Value Emitter::LookUpGlobal(uint32_t file, std::string_view name, const SourceRange &range) {
   const ModuleName *found = scope_.Find(file, name);
+  if (found && found->kind == ModuleName::Kind::Dim) {
+    const std::string &dim = found->value.text;
+    if (auto symbol = symbols_.find(dim); symbol != symbols_.end())
+      return Value::WeakInt(symbol->second.first);
+    return ErrorWithNote("unbound-dim", range,
+                         "the size '" + dim +
+                             "' has no value here: no parameter of the kernel has it in its "
+                             "annotation",
+                         found->range, "declared as a symbolic size here");
+  }
   if (found && found->kind == ModuleName::Kind::Value) {
     if (found->value.kind == Value::Kind::Module && found->value.is_list) {
       std::string_view imported = found->value.text;
@@ -99,12 +123,18 @@ Value Emitter::LookUpGlobal(uint32_t file, std::string_view name, const SourceRa
   if (file < scope_.files.size())
     for (const auto &[global, binding] : scope_.files[file].names)
       candidates.push_back(global);
-  std::string close = ClosestName(name, candidates);
-  if (close.empty() && FindLibraryEntry(name, kAsc))
+  for (const auto &[symbol, size] : symbols_)
+    candidates.push_back(symbol);
+  // A function that is only missing its module is meant more likely than a name that looks alike.
+  std::string close;
+  if (!LibraryAttribute("asc", name).IsInvalid())
     close = "asc." + std::string(name);
-  return Error("unknown-name", range,
-               "the name '" + std::string(name) + "' is not defined" +
-                   (close.empty() ? "" : "; did you mean '" + close + "'?"));
+  else
+    close = ClosestName(name, candidates);
+  return ErrorWithFix("unknown-name", range,
+                      "the name '" + std::string(name) + "' is not defined" +
+                          (close.empty() ? "" : "; did you mean '" + close + "'?"),
+                      range, close);
 }
 
 Value Emitter::ReadName(std::string_view name, const SourceRange &range) {

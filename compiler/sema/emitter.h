@@ -109,6 +109,9 @@ public:
   Value Error(std::string_view code, const SourceRange &range, const std::string &message);
   Value ErrorWithNote(std::string_view code, const SourceRange &range, const std::string &message,
                       const SourceRange &note_range, const std::string &note);
+  // `fix` replaces the text of `fix_range`; "" when there is no safe one.
+  Value ErrorWithFix(std::string_view code, const SourceRange &range, const std::string &message,
+                     const SourceRange &fix_range, const std::string &fix);
   void Warn(std::string_view code, const SourceRange &range, const std::string &message) {
     diags_.Warning(code, range, message);
   }
@@ -379,6 +382,11 @@ private:
   bool BindParameters(const syntax::FunctionDef &kernel, std::vector<Parameter> &out);
   bool BindParameter(Parameter &p, const v1::Argument *given);
   bool BindShapes(const std::vector<Parameter> &parameters);
+  std::string_view SymbolOf(std::string_view name) const;
+  // The value of the assignment that is being emitted, when a cast around it is all that a store of
+  // it would need.
+  SourceRange castable_;
+  void NoteCallers(diag::DiagnosticBuilder &diagnostic);
   // constant + factor * unknown; factor 0 with an unknown: not linear, or two unknowns.
   struct LinearDim {
     int64_t constant = 0;

@@ -214,11 +214,20 @@ Value Emitter::Attribute(const Value &object, const syntax::Attribute *a) {
       std::vector<std::string_view> names;
       for (const LibraryEntry *entry : AllLibraryEntries())
         names.push_back(entry->name);
+      for (int t = 0; t <= static_cast<int>(DType::Float64); ++t)
+        names.push_back(sema::Name(static_cast<DType>(t)));
+      std::erase_if(
+          names, [&](std::string_view n) { return LibraryAttribute(object.text, n).IsInvalid(); });
       std::string close = ClosestName(name, names);
-      return Error(
-          "unknown-function", a->attr_range,
-          "'" + object.text + "' has no '" + std::string(name) + "' in kernels" +
-              (close.empty() ? "" : "; did you mean '" + object.text + "." + close + "'?"));
+      std::string hint = close.empty() ? "" : "; did you mean '" + object.text + "." + close + "'?";
+      if (close.empty() && object.text != "asc" && !LibraryAttribute("asc", name).IsInvalid())
+        hint = "; asc." + std::string(name) + " exists";
+      else if (close.empty())
+        hint = "; write it with loops, or with the functions of asc";
+      return ErrorWithFix("unknown-function", a->attr_range,
+                          "'" + object.text + "' has no '" + std::string(name) + "' in kernels" +
+                              hint,
+                          a->attr_range, close);
     }
     uint32_t file = frames_.empty() ? current_file_ : frame().file;
     if (const ModuleName *other = scope_.FindElsewhere(file, name))
@@ -268,9 +277,10 @@ Value Emitter::Attribute(const Value &object, const syntax::Attribute *a) {
       if (entry->reach & kMethod)
         names.push_back(entry->name);
     std::string close = ClosestName(name, names);
-    return Error("unknown-attribute", a->attr_range,
-                 "a tensor has no attribute '" + std::string(name) + "'" +
-                     (close.empty() ? "" : "; did you mean '" + close + "'?"));
+    return ErrorWithFix("unknown-attribute", a->attr_range,
+                        "a tensor has no attribute '" + std::string(name) + "'" +
+                            (close.empty() ? "" : "; did you mean '" + close + "'?"),
+                        a->attr_range, close);
   }
   case Value::Kind::DType:
     if (name == "itemsize")

@@ -1,5 +1,9 @@
 #include "compiler/sema/module_scope.h"
 
+#include <algorithm>
+#include <optional>
+#include <set>
+
 #include "compiler/sema/flow.h"
 #include "compiler/sema/library.h"
 
@@ -10,17 +14,6 @@ using namespace syntax;
 namespace {
 
 bool IsOurModule(std::string_view name) { return name == "pyasc" || name == "asc"; }
-
-// `asc.dims("N C")`, or `dims(...)`.
-bool MakesDims(const Expr *e) {
-  auto *call = llvm::dyn_cast<Call>(e);
-  if (!call)
-    return false;
-  if (auto *a = llvm::dyn_cast<Attribute>(call->func))
-    return a->attr == "dims";
-  auto *n = llvm::dyn_cast<syntax::Name>(call->func);
-  return n && n->id == "dims";
-}
 
 class Binder {
 public:
@@ -62,6 +55,8 @@ private:
         Value v;
         if (IsOurModule(i->module) || i->module == "math" || i->module == "numpy") {
           v = LibraryAttribute(IsOurModule(i->module) ? "asc" : i->module, a->name);
+          if (IsOurModule(i->module) && a->name == "dims")
+            dims_names_.insert(name);
         } else {
           v = Module(std::string(i->module) + "." + std::string(a->name));
           v.is_list = true; // an imported name, to be looked for in the other files
@@ -72,8 +67,11 @@ private:
     }
     case NodeKind::Assign: {
       auto *a = llvm::cast<Assign>(s);
-      if (MakesDims(a->value))
-        return; // symbolic axes, which annotations bind
+      if (std::optional<std::vector<std::string>> dims = DeclaredDims(a->value)) {
+        for (const Expr *t : a->targets)
+          SetDims(t, *dims);
+        return;
+      }
       Value v = fold_(index_, a->value);
       for (const Expr *t : a->targets)
         SetTarget(t, v);
@@ -134,6 +132,64 @@ private:
       SetTarget(elts[i], v.IsTuple() && v.items->size() == elts.size() ? (*v.items)[i] : Value());
   }
 
+  // The names that `asc.dims('N C')`, `asc.dims('N, C')` or `asc.dims(['N', 'C'])` declares.
+  std::optional<std::vector<std::string>> DeclaredDims(const Expr *value) {
+    auto *call = llvm::dyn_cast<Call>(value);
+    if (!call || call->args.size() != 1 || !call->keywords.empty())
+      return std::nullopt;
+    bool is_dims = false;
+    if (auto *a = llvm::dyn_cast<syntax::Attribute>(call->func)) {
+      auto *module = llvm::dyn_cast<syntax::Name>(a->value);
+      auto bound = module ? file_.names.find(module->id) : file_.names.end();
+      is_dims = a->attr == "dims" && bound != file_.names.end() &&
+                bound->second.value.kind == Value::Kind::Module &&
+                bound->second.value.text == "asc";
+    } else if (auto *n = llvm::dyn_cast<syntax::Name>(call->func)) {
+      is_dims = dims_names_.count(n->id) != 0;
+    }
+    if (!is_dims)
+      return std::nullopt;
+    Value names = fold_(index_, call->args[0]);
+    std::vector<std::string> out;
+    auto split = [&](std::string_view text) {
+      while (!text.empty()) {
+        size_t end = std::min(text.find_first_of(", \t"), text.size());
+        if (end != 0)
+          out.emplace_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+      }
+    };
+    if (names.kind == Value::Kind::String)
+      split(names.text);
+    else if (names.IsTuple())
+      for (const Value &name : *names.items)
+        split(name.kind == Value::Kind::String ? name.text : "");
+    if (out.empty())
+      return std::nullopt;
+    return out;
+  }
+
+  // As Python unpacks it: one name alone, or as many targets as names.
+  void SetDims(const Expr *target, const std::vector<std::string> &dims) {
+    Exprs elts;
+    if (auto *t = llvm::dyn_cast<syntax::Tuple>(target))
+      elts = t->elts;
+    else if (auto *l = llvm::dyn_cast<List>(target))
+      elts = l->elts;
+    auto *name = llvm::dyn_cast<syntax::Name>(target);
+    if (name && dims.size() == 1) {
+      ModuleName &entry = file_.names[std::string(name->id)];
+      entry.kind = ModuleName::Kind::Dim;
+      entry.value = Value::StringOf(dims[0]);
+      entry.range = name->range;
+    } else if (!name && elts.size() == dims.size() && dims.size() > 1) {
+      for (size_t i = 0; i < elts.size(); ++i)
+        SetDims(elts[i], {dims[i]});
+    } else {
+      SetTarget(target, Value());
+    }
+  }
+
   Value Module(std::string_view name) {
     Value v = Value::OfKind(Value::Kind::Module);
     v.text = IsOurModule(name) ? "asc" : name == "np" ? "numpy" : std::string(name);
@@ -150,6 +206,7 @@ private:
   uint32_t index_;
   FileScope &file_;
   const ConstantFolder &fold_;
+  std::set<std::string_view> dims_names_; // what `from pyasc import dims` calls it
 };
 
 Value ToValue(const v1::ScalarValue &s) {

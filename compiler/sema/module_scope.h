@@ -19,7 +19,8 @@
 namespace pyasc::sema {
 
 struct ModuleName {
-  enum class Kind : uint8_t { Value, HostData };
+  // Dim: a symbolic size that `asc.dims` declares; value holds its name as a string.
+  enum class Kind : uint8_t { Value, HostData, Dim };
   Kind kind = Kind::HostData;
   Value value;
   diag::SourceRange range; // where it was bound last

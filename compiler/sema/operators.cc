@@ -543,9 +543,12 @@ std::optional<Value> Emitter::CastForStore(const SourceRange &range, const Value
     return std::nullopt;
   }
   if (IsFloat(x.dtype) && !IsFloat(t)) {
-    Error("float-to-int", range,
-          "storing " + Describe(x) + " into " + std::string(into) + " of " + std::string(Name(t)) +
-              " would drop its fraction; cast it: asc." + std::string(Name(t)) + "(...)");
+    std::string cast = "asc." + std::string(Name(t));
+    std::string text = range == castable_ ? std::string(diags_.Text(range)) : "";
+    ErrorWithFix("float-to-int", range,
+                 "storing " + Describe(x) + " into " + std::string(into) + " of " +
+                     std::string(Name(t)) + " would drop its fraction; cast it: " + cast + "(...)",
+                 range, text.empty() ? "" : cast + "(" + text + ")");
     return std::nullopt;
   }
   if (x.weak && x.IsConstantInt() && !IsFloat(t) && t != DType::Bool &&

@@ -1,4 +1,5 @@
 // The kernel's boundary: decorators, parameters, results, and the function around the body.
+#include "compiler/sema/signature.h"
 #include "compiler/sema/control.h"
 #include "compiler/sema/emitter.h"
 
@@ -27,11 +28,23 @@ std::string_view LastName(const Expr *e) {
   return "";
 }
 
-bool IsTensorName(std::string_view name) {
-  return name == "tensor" || name == "Tensor" || name == "ndarray" || name == "array";
+// What a launch passes as a scalar is a number of Python.
+std::string PythonKind(DType t) {
+  if (t == DType::Bool)
+    return "a bool";
+  if (t == DType::Int64)
+    return "an int";
+  return t == DType::Float32 ? "a float" : std::string(sema::Name(t));
 }
 
-// Parameters in order, with their defaults.
+Exprs DimsOf(const Expr *slice) {
+  if (auto *t = llvm::dyn_cast<syntax::Tuple>(slice))
+    return t->elts;
+  return {};
+}
+
+} // namespace
+
 std::vector<std::pair<const Arg *, const Expr *>> ParametersOf(const Arguments &a) {
   std::vector<std::pair<const Arg *, const Expr *>> out;
   for (const Arg *p : a.posonlyargs)
@@ -45,13 +58,34 @@ std::vector<std::pair<const Arg *, const Expr *>> ParametersOf(const Arguments &
   return out;
 }
 
-Exprs DimsOf(const Expr *slice) {
-  if (auto *t = llvm::dyn_cast<syntax::Tuple>(slice))
-    return t->elts;
-  return {};
+Annotation ReadAnnotation(const Expr *annotation) {
+  Annotation out;
+  const Expr *base = annotation;
+  if (auto *sub = llvm::dyn_cast_or_null<syntax::Subscript>(annotation)) {
+    base = sub->value;
+    out.has_dims = true;
+    if (auto *t = llvm::dyn_cast<syntax::Tuple>(sub->slice))
+      out.dims.assign(t->elts.begin(), t->elts.end());
+    else
+      out.dims = {sub->slice};
+    auto *only = out.dims.size() == 1 ? llvm::dyn_cast<syntax::Constant>(out.dims[0]) : nullptr;
+    out.any_rank = only && only->constant_kind == ConstantKind::Ellipsis;
+  }
+  out.type_name = LastName(base);
+  out.is_constexpr = out.type_name == "constexpr";
+  out.any_tensor = out.type_name == "tensor" || out.type_name == "Tensor" ||
+                   out.type_name == "ndarray" || out.type_name == "array";
+  out.python_scalar =
+      llvm::isa_and_nonnull<syntax::Name>(base) &&
+      (out.type_name == "int" || out.type_name == "float" || out.type_name == "bool");
+  if (out.python_scalar)
+    out.dtype = out.type_name == "int"     ? DType::Int64
+                : out.type_name == "float" ? DType::Float32
+                                           : DType::Bool;
+  else if (annotation && !out.is_constexpr && !out.any_tensor)
+    out.dtype = DTypeFromName(out.type_name);
+  return out;
 }
-
-} // namespace
 
 bool Emitter::ReadDecorators(const FunctionDef &kernel) {
   bool ok = true;
@@ -85,10 +119,20 @@ bool Emitter::ReadDecorators(const FunctionDef &kernel) {
         Error("unknown-option", k->range,
               "the option '" + std::string(k->arg) + "' needs a constant");
         ok = false;
-      } else {
-        Error("unknown-option", k->range,
-              "@asc.kernel has no option '" + std::string(k->arg) +
-                  "'; it has precision and debug");
+      } else if (k->arg != "target" && k->arg != "soc" && k->arg != "server" &&
+                 k->arg != "timeout") {
+        // Those above are for launches from Python, and mean nothing here.
+        std::string close =
+            ClosestName(k->arg, {"precision", "debug", "target", "soc", "server", "timeout"});
+        SourceRange name = k->range;
+        name.end_line = name.line;
+        name.end_column = name.column + static_cast<uint32_t>(k->arg.size());
+        ErrorWithFix("unknown-option", name,
+                     "@asc.kernel has no option '" + std::string(k->arg) + "'" +
+                         (close.empty() ? "; it has precision, debug, target, soc, server and "
+                                          "timeout"
+                                        : "; did you mean '" + close + "'?"),
+                     name, close);
         ok = false;
       }
     }
@@ -96,14 +140,23 @@ bool Emitter::ReadDecorators(const FunctionDef &kernel) {
   return ok;
 }
 
+// The symbolic size that a name of an annotation means: itself, unless `asc.dims` declared it as
+// another one.
+std::string_view Emitter::SymbolOf(std::string_view name) const {
+  const ModuleName *global = scope_.Find(kernel_->range.file, name);
+  return global && global->kind == ModuleName::Kind::Dim ? std::string_view(global->value.text)
+                                                         : name;
+}
+
 std::optional<Emitter::LinearDim> Emitter::EvalDim(const Expr *e) {
   if (auto *n = llvm::dyn_cast<syntax::Name>(e)) {
     const ModuleName *global = scope_.Find(kernel_->range.file, n->id);
     if (global && global->value.IsConstantInt())
       return LinearDim{static_cast<int64_t>(global->value.constant->i), "", 0};
-    if (auto it = symbols_.find(n->id); it != symbols_.end())
+    std::string_view symbol = SymbolOf(n->id);
+    if (auto it = symbols_.find(symbol); it != symbols_.end())
       return LinearDim{it->second.first, "", 0};
-    return LinearDim{0, n->id, 1};
+    return LinearDim{0, symbol, 1};
   }
   if (auto *c = llvm::dyn_cast<syntax::Constant>(e); c && c->IsInt() && c->int_fits)
     return LinearDim{static_cast<int64_t>(c->int_value), "", 0};
@@ -170,13 +223,9 @@ bool Emitter::BindShapes(const std::vector<Parameter> &parameters) {
     auto *sub = llvm::dyn_cast_or_null<syntax::Subscript>(p.arg->annotation);
     if (!sub || !p.value.IsTensor() || LastName(sub->value) == "constexpr")
       continue;
-    std::vector<const Expr *> dims;
-    if (auto *t = llvm::dyn_cast<syntax::Tuple>(sub->slice))
-      dims.assign(t->elts.begin(), t->elts.end());
-    else
-      dims = {sub->slice};
-    if (dims.size() == 1 && llvm::isa<syntax::Constant>(dims[0]) &&
-        llvm::cast<syntax::Constant>(dims[0])->constant_kind == ConstantKind::Ellipsis)
+    Annotation annotation = ReadAnnotation(sub);
+    const std::vector<const Expr *> &dims = annotation.dims;
+    if (annotation.any_rank)
       continue;
     if (dims.size() != p.shape.size()) {
       Error("rank-mismatch", p.arg->annotation->range,
@@ -197,7 +246,7 @@ bool Emitter::BindShapes(const std::vector<Parameter> &parameters) {
     Names reads;
     CollectReads(d.expr, reads);
     for (std::string_view n : reads) {
-      auto it = symbols_.find(n);
+      auto it = symbols_.find(SymbolOf(n));
       if (it == symbols_.end())
         continue;
       text += ", since " + std::string(n) + " is " + std::to_string(it->second.first) +
@@ -273,7 +322,12 @@ bool Emitter::BindParameters(const FunctionDef &kernel, std::vector<Parameter> &
   for (const v1::Argument &x : request_.arguments())
     given[x.name()] = &x;
   bool ok = true;
+  std::vector<const Arg *> missing;
   for (const auto &[arg, default_value] : ParametersOf(a)) {
+    if (!default_value && !given.count(arg->arg)) {
+      missing.push_back(arg);
+      continue;
+    }
     Parameter &p = out.emplace_back();
     p.arg = arg;
     p.default_value = default_value;
@@ -282,10 +336,24 @@ bool Emitter::BindParameters(const FunctionDef &kernel, std::vector<Parameter> &
     if (it != given.end())
       given.erase(it);
   }
+  if (!missing.empty()) {
+    // One message for all of them: a caller gives all arguments or forgot them all.
+    std::string names;
+    for (size_t i = 0; i < missing.size(); ++i)
+      names += (i == 0                    ? "'"
+                : i + 1 == missing.size() ? " and '"
+                                          : ", '") +
+               std::string(missing[i]->arg) + "'";
+    ErrorWithNote("missing-argument", missing[0]->range,
+                  missing.size() == 1 ? "no argument was given for parameter " + names
+                                      : "no arguments were given for parameters " + names,
+                  kernel.name_range, "in kernel '" + std::string(kernel.name) + "'");
+    ok = false;
+  }
   for (const auto &[name, argument] : given) {
     std::vector<std::string_view> names;
-    for (const Parameter &p : out)
-      names.push_back(p.arg->arg);
+    for (const auto &[arg, default_value] : ParametersOf(a))
+      names.push_back(arg->arg);
     std::string close = ClosestName(name, names);
     std::string all;
     for (std::string_view n : names)
@@ -304,40 +372,45 @@ bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
   std::string name(p.arg->arg);
   SourceRange range = p.arg->range;
   const Expr *annotation = p.arg->annotation;
-  const Expr *base = annotation;
-  bool has_dims = false;
-  if (auto *sub = llvm::dyn_cast_or_null<syntax::Subscript>(annotation)) {
-    base = sub->value;
-    has_dims = true;
-  }
-  std::string_view type_name = LastName(base);
-  bool is_constexpr = type_name == "constexpr";
-  bool any_tensor = IsTensorName(type_name);
-  std::optional<DType> dtype;
-  bool plain = llvm::isa_and_nonnull<syntax::Name>(base);
-  bool python_scalar = plain && (type_name == "int" || type_name == "float" || type_name == "bool");
-  if (python_scalar)
-    dtype = type_name == "int" ? DType::Int64 : type_name == "float" ? DType::Float32 : DType::Bool;
-  else if (annotation && !is_constexpr && !any_tensor)
-    dtype = DTypeFromName(type_name);
+  const Annotation read = ReadAnnotation(annotation);
+  const std::string_view type_name = read.type_name;
+  const bool has_dims = read.has_dims, is_constexpr = read.is_constexpr,
+             any_tensor = read.any_tensor, python_scalar = read.python_scalar;
+  const std::optional<DType> dtype = read.dtype;
   auto fail = [&](std::string_view code, const std::string &message) {
     ErrorWithNote(code, annotation ? annotation->range : range, message, kernel_->name_range,
                   "in kernel '" + std::string(kernel_->name) + "'");
     return false;
   };
-  if (annotation && !dtype && !is_constexpr && !any_tensor)
-    return fail("bad-annotation",
-                "parameter '" + name +
-                    "' has an annotation that is no type; use asc.float32, asc.float32[N, M], "
-                    "asc.tensor, asc.constexpr, int, float or bool");
+  if (annotation && !dtype && !is_constexpr && !any_tensor) {
+    std::vector<std::string_view> names = {"tensor", "constexpr"};
+    for (int t = 0; t <= static_cast<int>(DType::Float64); ++t)
+      names.push_back(sema::Name(static_cast<DType>(t)));
+    std::string close = ClosestName(type_name, names);
+    const Expr *base = annotation;
+    if (auto *sub = llvm::dyn_cast<syntax::Subscript>(annotation))
+      base = sub->value;
+    SourceRange at = base->range;
+    if (auto *a = llvm::dyn_cast<syntax::Attribute>(base))
+      at = a->attr_range;
+    else if (!close.empty())
+      close = "asc." + close;
+    diag::DiagnosticBuilder d = diags_.Error(
+        "bad-annotation", at,
+        "the annotation of parameter '" + name + "' is no type" +
+            (close.empty() ? "; use asc.float32, asc.float32[N, M], asc.tensor, asc.constexpr, "
+                             "int, float or bool"
+                           : "; did you mean '" + close + "'?"));
+    if (!close.empty())
+      d.FixIt(at, close);
+    return false;
+  }
   if (python_scalar && has_dims)
     return fail("bad-annotation", "a Python type has no shape; write asc." +
                                       std::string(sema::Name(*dtype)) + "[...]");
   if (dtype && !CheckDType(annotation->range, *dtype))
     return false;
   if (!given) {
-    if (!p.default_value)
-      return fail("missing-argument", "no argument was given for parameter '" + name + "'");
     Value v = DefaultOf(*kernel_, p.default_value);
     if (v.IsInvalid())
       return fail("bad-default", "the default value of '" + name + "' is no constant");
@@ -356,8 +429,9 @@ bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
               : s.has_int_value() ? Value::WeakInt(s.int_value())
                                   : Value::WeakFloat(s.float_value());
     if (dtype && !has_dims) {
-      if (IsFloat(*dtype) != IsFloat(v.dtype) ||
-          (*dtype == DType::Bool) != (v.dtype == DType::Bool))
+      bool widens = python_scalar && IsFloat(*dtype) && IsInteger(v.dtype);
+      if (!widens && (IsFloat(*dtype) != IsFloat(v.dtype) ||
+                      (*dtype == DType::Bool) != (v.dtype == DType::Bool)))
         return fail("type-mismatch", "parameter '" + name + "' is " +
                                          std::string(sema::Name(*dtype)) +
                                          ", and the argument is " + Describe(v));
@@ -380,14 +454,18 @@ bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
       return fail("type-mismatch", "parameter '" + name + "' is a tensor, and the argument is a " +
                                        std::string(sema::Name(*t)) + " scalar");
     DType want = dtype.value_or(*t);
-    // A Python number takes its width from the parameter, never its kind.
+    // A Python number takes its width from the parameter, never its kind; but `float` takes an int,
+    // as it does in Python.
     bool same_kind = IsFloat(want) == IsFloat(*t) && (want == DType::Bool) == (*t == DType::Bool);
-    if (!same_kind) {
-      std::string hint =
-          IsFloat(want) && IsInteger(*t) ? "; write the number with a point: 2.0" : "";
-      return fail("type-mismatch", "parameter '" + name + "' is " + std::string(sema::Name(want)) +
-                                       ", and the argument is " + std::string(sema::Name(*t)) +
-                                       hint);
+    if (!same_kind && !(python_scalar && IsFloat(want) && IsInteger(*t))) {
+      std::string is = python_scalar ? std::string(type_name) : std::string(sema::Name(want));
+      std::string hint;
+      if (IsFloat(want) && IsInteger(*t))
+        hint = "; write the number with a point (2.0), or annotate the parameter float";
+      else if (IsInteger(want) && IsFloat(*t))
+        hint = "; pass a whole number, or annotate the parameter float";
+      return fail("type-mismatch", "parameter '" + name + "' is " + is + ", and the argument is " +
+                                       PythonKind(*t) + hint);
     }
     if (!CheckDType(range, want))
       return false;

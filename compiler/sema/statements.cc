@@ -319,8 +319,12 @@ FlowEnd Emitter::EmitStmt(const Stmt *s) {
       }
     }
     Value v = Eval(a->value);
+    castable_ = {};
+    if (a->targets.size() == 1 && llvm::isa<syntax::Subscript>(a->targets[0]))
+      castable_ = a->value->range;
     for (const Expr *t : a->targets)
       AssignTarget(t, v, a->value->range);
+    castable_ = {};
     return FlowEnd::Falls;
   }
   case NodeKind::AnnAssign: {
@@ -365,6 +369,9 @@ FlowEnd Emitter::EmitStmt(const Stmt *s) {
     return refuse("unsupported-class", "a kernel cannot define a class; use functions and tuples");
   case NodeKind::FunctionDef:
   case NodeKind::AsyncFunctionDef:
+    // Its uses would only say again that it is not there.
+    if (auto *f = llvm::dyn_cast<FunctionDef>(s))
+      frame().env[f->name].value = Value::Invalid();
     return refuse("unsupported-nested-function",
                   "a kernel cannot define a function inside; move it to module level, where "
                   "kernels may call it");
@@ -385,6 +392,11 @@ FlowEnd Emitter::EmitStmt(const Stmt *s) {
                   "'del' has no meaning in a kernel; names end with the function");
   case NodeKind::Import:
   case NodeKind::ImportFrom:
+    for (const Alias *a :
+         llvm::isa<Import>(s) ? llvm::cast<Import>(s)->names : llvm::cast<ImportFrom>(s)->names) {
+      std::string_view name = a->asname.empty() ? a->name : a->asname;
+      frame().env[name.substr(0, name.find('.'))].value = Value::Invalid();
+    }
     return refuse("unsupported-import",
                   "a kernel cannot import; put the import at the top of the file");
   case NodeKind::Global:

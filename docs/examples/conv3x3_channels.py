@@ -1,5 +1,7 @@
 import pyasc as asc
 
+N, C, H, W, F = asc.dims('N C H W F')
+
 
 @asc.kernel
 def conv3x3(input: asc.float32[N, C, H, W],

@@ -1,5 +1,6 @@
 import pyasc as asc
 
+N = asc.dims('N')
 TILE = 48
 
 

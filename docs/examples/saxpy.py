@@ -1,5 +1,7 @@
 import pyasc as asc
 
+N = asc.dims('N')
+
 
 @asc.kernel
 def saxpy(alpha: float, x: asc.float32[N], y: asc.float32[N]):

@@ -1,5 +1,7 @@
 import pyasc as asc
 
+R, C = asc.dims('R C')
+
 
 @asc.kernel
 def softmax(x: asc.float32[R, C], y: asc.float32[R, C]):

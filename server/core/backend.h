@@ -70,6 +70,9 @@ public:
   virtual ~Backend() = default;
   virtual PendingPtr Compile(v1::CompileRequest request,
                              std::function<void(const CompileAnswer &)> done) = 0;
+  // Errors are the service's own.
+  virtual PendingPtr Check(v1::CheckRequest request,
+                           std::function<void(absl::StatusOr<v1::CheckReply>)> done) = 0;
   virtual PendingPtr Launch(std::shared_ptr<LaunchWork> work,
                             std::function<void(LaunchAnswer)> done) = 0;
   virtual std::vector<v1::DeviceInfo> Devices() = 0;

@@ -67,13 +67,16 @@ int main(int argc, char **argv) {
     std::printf("pyascd %s\n", kVersion);
     return 0;
   }
-  if (absl::Status s = Validate(line->config); !s.ok())
-    return Fail(kUsage, s);
+  // What is in force is told also when something is wrong with it: then most of all.
   if (line->check_config) {
     std::printf("# file: %s\n%s", line->config_file.empty() ? "none" : line->config_file.c_str(),
                 ToYaml(line->config).c_str());
-    return 0;
+    std::fflush(stdout);
   }
+  if (absl::Status s = Validate(line->config); !s.ok())
+    return Fail(kUsage, s);
+  if (line->check_config)
+    return 0;
 
   std::signal(SIGPIPE, SIG_IGN);
   auto spawner = Spawner::Start();

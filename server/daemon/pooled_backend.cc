@@ -25,6 +25,15 @@ private:
   uint64_t waiter_;
 };
 
+class CheckPending : public Pending {
+public:
+  explicit CheckPending(std::shared_ptr<CancelFlag> flag) : flag_(std::move(flag)) {}
+  void Cancel() override { flag_->Cancel(); }
+
+private:
+  std::shared_ptr<CancelFlag> flag_;
+};
+
 absl::Status Stopping() {
   return ServiceError(absl::StatusCode::kUnavailable, "the service is stopping",
                       {.reason = "STOPPING", .retry_after = std::chrono::milliseconds(1000)});
@@ -101,13 +110,47 @@ void PooledBackend::LookUp(const TaskPtr &task) {
     return;
   if (compile_pool_->stopping())
     return flights_.Finish(task->request_key, {Stopping()});
+  flights_.Finish(task->request_key, {QueueFull()});
+}
+
+absl::Status PooledBackend::QueueFull() {
   queue_full_.Increment();
-  flights_.Finish(task->request_key,
-                  {ServiceError(absl::StatusCode::kResourceExhausted,
-                                "the queue of compiles is full; try again later",
-                                {.reason = "QUEUE_FULL",
-                                 .metadata = {{"queue", "compile"}},
-                                 .retry_after = compile_pool_->ExpectedWait()})});
+  return ServiceError(absl::StatusCode::kResourceExhausted,
+                      "the queue of compiles is full; try again later",
+                      {.reason = "QUEUE_FULL",
+                       .metadata = {{"queue", "compile"}},
+                       .retry_after = compile_pool_->ExpectedWait()});
+}
+
+PendingPtr PooledBackend::Check(v1::CheckRequest request,
+                                std::function<void(absl::StatusOr<v1::CheckReply>)> done) {
+  auto flag = std::make_shared<CancelFlag>();
+  auto asked = std::make_shared<v1::CheckRequest>(std::move(request));
+  WorkerPool::Job job;
+  job.wanted = [flag] { return !flag->cancelled(); };
+  job.drop = [done](const absl::Status &why) { done(absl::IsCancelled(why) ? why : Stopping()); };
+  job.run = [this, asked, flag, done](WorkerSession &session) {
+    wire::WorkerRequest ask;
+    *ask.mutable_check() = *asked;
+    absl::StatusOr<wire::WorkerReply> answer = Ask(session, std::move(ask));
+    if (answer.ok())
+      return done(std::move(*answer->mutable_check()));
+    FlightResult failed = Failure(answer.status(), session);
+    if (!failed.compiled.ok())
+      return done(failed.compiled.status());
+    // What became of the compiler, in the words of a compile that failed.
+    v1::CompileReply reply;
+    reply.ParseFromArray((*failed.compiled)->reply().data(),
+                         static_cast<int>((*failed.compiled)->reply().size()));
+    v1::CheckReply failure;
+    failure.set_outcome(v1::OUTCOME_FAILED);
+    *failure.mutable_diagnostics() = std::move(*reply.mutable_diagnostics());
+    done(std::move(failure));
+  };
+  if (compile_pool_->Submit(std::move(job)))
+    return std::make_shared<CheckPending>(std::move(flag));
+  done(compile_pool_->stopping() ? Stopping() : QueueFull());
+  return nullptr;
 }
 
 absl::StatusOr<wire::WorkerReply> PooledBackend::Ask(WorkerSession &session,
@@ -124,7 +167,7 @@ void PooledBackend::RunInWorker(const TaskPtr &task, WorkerSession &session) {
   *ask.mutable_key()->mutable_request() = task->request;
   absl::StatusOr<wire::WorkerReply> answer = Ask(session, std::move(ask));
   if (!answer.ok())
-    return flights_.Finish(task->request_key, Failure(answer.status(), task, session));
+    return flights_.Finish(task->request_key, Failure(answer.status(), session));
   if (answer->semantic_key().empty()) {
     // It does not get through semantic analysis: the compile says why. Without a meaning there is
     // nothing to share; should it succeed all the same, the text is its meaning.
@@ -170,7 +213,7 @@ void PooledBackend::CompileInWorker(const TaskPtr &task, WorkerSession &session,
     *ask.mutable_compile()->mutable_request() = task->request;
     absl::StatusOr<wire::WorkerReply> answer = Ask(session, std::move(ask));
     if (!answer.ok()) {
-      result = Failure(answer.status(), task, session);
+      result = Failure(answer.status(), session);
     } else if (!answer->has_compile()) {
       result.compiled = Compiled::Failed("the compiler gave no answer");
     } else {
@@ -198,8 +241,7 @@ void PooledBackend::CompileInWorker(const TaskPtr &task, WorkerSession &session,
   flights_.Finish(task->request_key, result);
 }
 
-FlightResult PooledBackend::Failure(const absl::Status &status, const TaskPtr &task,
-                                    WorkerSession &session) {
+FlightResult PooledBackend::Failure(const absl::Status &status, WorkerSession &session) {
   FlightResult result;
   result.cache = v1::CACHE_RESULT_MISS;
   result.queue_ns = session.queue_wait().count();

@@ -37,6 +37,8 @@ public:
 
   PendingPtr Compile(v1::CompileRequest request,
                      std::function<void(const CompileAnswer &)> done) override;
+  PendingPtr Check(v1::CheckRequest request,
+                   std::function<void(absl::StatusOr<v1::CheckReply>)> done) override;
   PendingPtr Launch(std::shared_ptr<LaunchWork> work,
                     std::function<void(LaunchAnswer)> done) override;
   std::vector<v1::DeviceInfo> Devices() override;
@@ -62,8 +64,9 @@ private:
   void LookUp(const TaskPtr &task);
   void RunInWorker(const TaskPtr &task, WorkerSession &session);
   void CompileInWorker(const TaskPtr &task, WorkerSession &session, const std::string &semantic);
+  absl::Status QueueFull();
   absl::StatusOr<wire::WorkerReply> Ask(WorkerSession &session, wire::WorkerRequest request);
-  FlightResult Failure(const absl::Status &status, const TaskPtr &task, WorkerSession &session);
+  FlightResult Failure(const absl::Status &status, WorkerSession &session);
 
   const Options options_;
   ArtifactCache &cache_;

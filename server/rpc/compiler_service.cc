@@ -114,6 +114,80 @@ private:
   std::shared_ptr<State> state_;
 };
 
+// One Check call. Answer and cancellation race for it, as in a CompileCall.
+class CheckCall final : public grpc::ServerUnaryReactor {
+public:
+  CheckCall(ServiceContext &service, v1::CheckReply *reply)
+      : scope_(service, "Check"), reply_(reply), state_(std::make_shared<State>()) {
+    state_->call = this;
+  }
+
+  void Start(ServiceContext &service, const grpc::CallbackServerContext &context,
+             v1::CheckRequest request) {
+    absl::Status status = scope_.Enter();
+    if (status.ok())
+      status = CheckKnownFields(request, context, service.backend);
+    if (status.ok())
+      status = CheckCompileRequest(AsCompile(request));
+    std::shared_ptr<State> state = state_;
+    if (!status.ok())
+      return state->FinishOnce([&](CheckCall &call) { call.End(ToGrpcStatus(status)); });
+    if (request.request_id().empty())
+      request.set_request_id(NewRequestId());
+    PendingPtr pending =
+        service.backend.Check(std::move(request), [state](absl::StatusOr<v1::CheckReply> answer) {
+          state->FinishOnce([&](CheckCall &call) {
+            if (answer.ok())
+              *call.reply_ = *std::move(answer);
+            call.End(ToGrpcStatus(answer.status()));
+          });
+        });
+    std::lock_guard lock(state->mutex);
+    state->pending = std::move(pending);
+    if (state->cancelled && state->pending)
+      state->pending->Cancel();
+  }
+
+  void OnCancel() override {
+    std::shared_ptr<State> state = state_;
+    state->FinishOnce([](CheckCall &call) { call.End(grpc::Status::CANCELLED); });
+    std::lock_guard lock(state->mutex);
+    state->cancelled = true;
+    if (state->pending)
+      state->pending->Cancel();
+  }
+  void OnDone() override { delete this; }
+
+private:
+  struct State {
+    void FinishOnce(const std::function<void(CheckCall &)> &finish) {
+      if (!finished.exchange(true))
+        finish(*call);
+    }
+    CheckCall *call = nullptr; // alive as long as `finished` is false
+    std::atomic<bool> finished{false};
+    std::mutex mutex;
+    PendingPtr pending;
+    bool cancelled = false;
+  };
+
+  static v1::CompileRequest AsCompile(const v1::CheckRequest &request) {
+    v1::CompileRequest compile;
+    *compile.mutable_files() = request.files();
+    *compile.mutable_constants() = request.constants();
+    compile.set_target(request.target());
+    return compile;
+  }
+  void End(const grpc::Status &status) {
+    scope_.Ends(status);
+    Finish(status);
+  }
+
+  CallScope scope_;
+  v1::CheckReply *reply_;
+  std::shared_ptr<State> state_;
+};
+
 // One CompileBatch call: at most kBatchWindow items under way, one write at a time. Items that end
 // after the call has still hold `state`, never the call.
 class BatchCall final : public grpc::ServerWriteReactor<v1::CompileBatchReply> {
@@ -260,6 +334,14 @@ CompilerServiceImpl::CompileBatch(grpc::CallbackServerContext *context,
                                   const v1::CompileBatchRequest *request) {
   auto *call = new BatchCall(service_, request);
   call->Begin(*context);
+  return call;
+}
+
+grpc::ServerUnaryReactor *CompilerServiceImpl::Check(grpc::CallbackServerContext *context,
+                                                     const v1::CheckRequest *request,
+                                                     v1::CheckReply *reply) {
+  auto *call = new CheckCall(service_, reply);
+  call->Start(service_, *context, *request);
   return call;
 }
 

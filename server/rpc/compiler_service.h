@@ -11,7 +11,9 @@ namespace pyasc::server {
 // shared by all callers and never copied or serialised again.
 using CompilerServiceBase = v1::CompilerService::WithRawCallbackMethod_Compile<
     v1::CompilerService::WithCallbackMethod_CompileBatch<
-        v1::CompilerService::WithCallbackMethod_GetCapabilities<v1::CompilerService::Service>>>;
+        v1::CompilerService::WithCallbackMethod_Check<
+            v1::CompilerService::WithCallbackMethod_GetCapabilities<
+                v1::CompilerService::Service>>>>;
 
 class CompilerServiceImpl final : public CompilerServiceBase {
 public:
@@ -23,6 +25,8 @@ public:
   grpc::ServerWriteReactor<v1::CompileBatchReply> *
   CompileBatch(grpc::CallbackServerContext *context,
                const v1::CompileBatchRequest *request) override;
+  grpc::ServerUnaryReactor *Check(grpc::CallbackServerContext *context,
+                                  const v1::CheckRequest *request, v1::CheckReply *reply) override;
   grpc::ServerUnaryReactor *GetCapabilities(grpc::CallbackServerContext *context,
                                             const v1::GetCapabilitiesRequest *request,
                                             v1::GetCapabilitiesReply *reply) override;

@@ -218,6 +218,8 @@ absl::Status RunFlow::AddOutput(const std::string &name,
     output.type = *type;
     output.is_scalar = result->is_scalar();
   } else if (parameter != contract.parameters().end()) {
+    if (parameter->access() == v1::ACCESS_READ || parameter->access() == v1::ACCESS_NONE)
+      return Invalid(absl::StrCat("the kernel does not write '", name, "': it is no output"));
     output.type = parameter->tensor();
   } else {
     return Invalid(absl::StrCat("the kernel has no output '", name, "'"));

@@ -17,6 +17,7 @@ struct Engine {
   // As compiler/driver/compile.h.
   std::function<v1::CompileReply(const v1::CompileRequest &)> compile;
   std::function<std::string(const v1::CompileRequest &)> semantic_key;
+  std::function<v1::CheckReply(const v1::CheckRequest &)> check;
   // Made on demand: a compile worker has no use for devices.
   struct DriverEntry {
     std::string name;

@@ -46,6 +46,16 @@ PendingPtr InProcessBackend::Compile(v1::CompileRequest request,
   return pending;
 }
 
+PendingPtr InProcessBackend::Check(v1::CheckRequest request,
+                                   std::function<void(absl::StatusOr<v1::CheckReply>)> done) {
+  auto pending = std::make_shared<FlagPending>();
+  compiles_.Post([this, pending, request = std::move(request), done = std::move(done)] {
+    if (!pending->cancelled())
+      done(engine_.check(request));
+  });
+  return pending;
+}
+
 PendingPtr InProcessBackend::Launch(std::shared_ptr<LaunchWork> work,
                                     std::function<void(LaunchAnswer)> done) {
   auto pending = std::make_shared<FlagPending>();

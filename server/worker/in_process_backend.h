@@ -21,6 +21,8 @@ public:
 
   PendingPtr Compile(v1::CompileRequest request,
                      std::function<void(const CompileAnswer &)> done) override;
+  PendingPtr Check(v1::CheckRequest request,
+                   std::function<void(absl::StatusOr<v1::CheckReply>)> done) override;
   PendingPtr Launch(std::shared_ptr<LaunchWork> work,
                     std::function<void(LaunchAnswer)> done) override;
   std::vector<v1::DeviceInfo> Devices() override;

@@ -1,5 +1,6 @@
 // pyasc-worker: the only program that links the compiler and the device drivers.
 
+#include "compiler/driver/check.h"
 #include "compiler/driver/compile.h"
 #include "compiler/machine/machine.h"
 #include "profiler/host/host_driver.h"
@@ -10,6 +11,7 @@ int main(int argc, char **argv) {
   pyasc::server::Engine engine;
   engine.compile = pyasc::compiler::Compile;
   engine.semantic_key = pyasc::compiler::SemanticKey;
+  engine.check = pyasc::compiler::Check;
   // As many simulated devices as a configuration may ask for (config.cc); each process opens one.
   pyasc::sim::SimOptions sim;
   sim.num_devices = 64;

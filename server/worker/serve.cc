@@ -77,6 +77,9 @@ int ServeWorker(FrameChannel channel, const Engine &engine, DeviceRunner *runner
     case wire::WorkerRequest::kKey:
       reply.set_semantic_key(engine.semantic_key(request.key().request()));
       break;
+    case wire::WorkerRequest::kCheck:
+      *reply.mutable_check() = engine.check(request.check());
+      break;
     case wire::WorkerRequest::kRun:
       *reply.mutable_run() = Run(channel, request.id(), request.run(), fds, runner);
       break;

@@ -62,6 +62,7 @@ class FakeService(compile_pb2_grpc.CompilerServiceServicer,
                                               soc="ascend910b3")
         self.prints = []
         self.directory = None
+        self.events = None  # start, values -> RunEvents, in place of `run`
 
     # What a test replaces.
 
@@ -73,6 +74,10 @@ class FakeService(compile_pb2_grpc.CompilerServiceServicer,
                                         artifact=artifact.SerializeToString(),
                                         cache=compile_pb2.CACHE_RESULT_MISS,
                                         request_key="ab" * 32)
+
+    def check(self, request):
+        return compile_pb2.CheckReply(outcome=compile_pb2.OUTCOME_OK, kernels=[
+            compile_pb2.CheckedKernel(name="k", outcome=compile_pb2.OUTCOME_OK)])
 
     def run(self, start, values):
         return ({name: values[name] for name in start.options.outputs},
@@ -87,6 +92,13 @@ class FakeService(compile_pb2_grpc.CompilerServiceServicer,
         self.compile_requests.append(request)
         return self.compile(request)
 
+    def Check(self, request, context):
+        self.compile_requests.append(request)
+        reply = self.check(request)
+        for kernel in reply.kernels:
+            assert kernel.name
+        return reply
+
     def GetCapabilities(self, request, context):
         return compile_pb2.GetCapabilitiesReply(build_id="fe" * 32, version="0.1.0", api_level=1)
 
@@ -100,6 +112,10 @@ class FakeService(compile_pb2_grpc.CompilerServiceServicer,
             assert len(request.chunk.data) <= CHUNK
             data[request.chunk.name] = data.get(request.chunk.name, b"") + request.chunk.data
         self.run_starts.append(start)
+        self.context = context  # for a test that ends the call
+        if self.events is not None:
+            yield from self.events(start, self._values(start, data))
+            return
         outputs, done = self.run(start, self._values(start, data))
         yield execution_pb2.RunEvent(progress=execution_pb2.Progress(stage="running"))
         for text in self.prints:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 
+import grpc
 import numpy as np
 import pytest
 from conftest import fake_worker, write_program
@@ -165,6 +166,8 @@ def test_a_crashed_device_ends_with_3(cli, service, kernel):
     (["compile", "saxpy.py", "--emit", "obj"], "-o OUT"),
     (["server", "restart"], "start, stop, status or logs"),
     (["chekc"], "did you mean 'check'?"),
+    (["profile", "saxpy.py", "--samples", "0"], "at least 1"),
+    (["run", "saxpy.py", "--foo"], "unknown flag --foo; see"),
 ])
 def test_what_the_user_mistyped_ends_with_2_and_a_way_out(cli, service, kernel, words, says):
     done = cli(*words)
@@ -336,14 +339,17 @@ def test_the_doctor_names_what_is_missing_and_what_works(private_cli):
 
 
 def test_check_covers_every_kernel_and_speaks_json_and_sarif(cli, service, kernel, tmp_path):
-    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / ".git").mkdir(parents=True)
     (tmp_path / "pkg" / "a.py").write_text(SAXPY)
     (tmp_path / "pkg" / "b.py").write_text(SAXPY + SAXPY.replace("def saxpy", "def other"))
     (tmp_path / "pkg" / "host.py").write_text("print('no kernel')\n")
+    (tmp_path / "pkg" / ".git" / "c.py").write_text(SAXPY)
     done = cli("check", "pkg", server=service)
-    assert (done.returncode, done.stdout) == (0, "3 kernels checked, no errors\n")
-    service.compile = lambda request: compile_pb2.CompileReply(**(
-        rejected() if request.kernel == "other" else dict(outcome=compile_pb2.OUTCOME_OK)))
+    assert (done.returncode, done.stdout) == (0, "2 kernels in 2 files checked: no errors\n")
+    assert len(service.compile_requests) == 2 and service.compile_requests[0].kernel == ""
+    service.check = lambda request: compile_pb2.CheckReply(**(
+        rejected() if b"other" in request.files[0].content else
+        dict(outcome=compile_pb2.OUTCOME_OK)))
     done = cli("check", "pkg", "--format", "json", server=service)
     found = json.loads(done.stdout)
     assert done.returncode == 1 and found["files"] == ["pkg/a.py", "pkg/b.py"]
@@ -354,6 +360,53 @@ def test_check_covers_every_kernel_and_speaks_json_and_sarif(cli, service, kerne
     location = result["locations"][0]["physicalLocation"]
     assert location["artifactLocation"]["uri"] == "pkg/b.py"
     assert location["region"]["startLine"] == 4
+
+
+def test_json_goes_to_a_file_or_alone_to_standard_output(cli, service, kernel, tmp_path):
+    service.run = lambda start, v: ({}, execution_pb2.RunDone(
+        outcome=compile_pb2.OUTCOME_OK, report=report_pb2.ProfileReport()))
+    for words in (["run", kernel, "--arg", "x=ones:f32[4]"],
+                  ["profile", kernel, "--arg", "x=ones:f32[4]"], ["compile", kernel], ["devices"],
+                  ["stats"], ["check", kernel]):
+        done = cli(*words, "--json", "-", server=service)
+        assert done.returncode == 0, done.stderr
+        json.loads(done.stdout)
+        assert cli(*words, "--json", "r.json", server=service).returncode == 0
+        json.loads((tmp_path / "r.json").read_text())
+        assert not (tmp_path / "-").exists()
+
+
+def test_an_error_is_never_empty(cli, service, kernel):
+    done = cli("stats", "--local")
+    assert done.returncode == 2 and "has no statistics" in done.stderr
+    service.run = lambda start, v: service.context.abort(grpc.StatusCode.INTERNAL, "")
+    done = cli("run", kernel, "--arg", "x=1", "--out", "y=y.npy", server=service)
+    assert done.returncode == 3 and "error: the service answered INTERNAL" in done.stderr
+
+
+def test_a_refusal_without_a_hint_when_to_come_back_is_no_try_later(cli, service, kernel):
+    service.run = lambda start, v: service.context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "372 GiB are too much")
+    done = cli("run", kernel, "--arg", "x=1", "--out", "y=y.npy", server=service)
+    assert done.returncode == 3 and "372 GiB are too much" in done.stderr
+
+
+@pytest.mark.parametrize("code, ends", [("unknown-soc", 2), ("unknown-kernel", 2),
+                                        ("missing-argument", 2), ("type-mismatch", 1)])
+def test_how_the_kernel_was_called_wrongly_is_usage(cli, service, kernel, code, ends):
+    reply = compile_pb2.CompileReply(**rejected())
+    reply.diagnostics[0].code = code
+    service.compile = lambda request: reply
+    done = cli("compile", kernel, "--arg", "y=f32[4]", server=service)
+    assert done.returncode == ends
+    assert ("--arg 'x=f32[64]'" in done.stderr) == (code == "missing-argument")
+
+
+def test_random_arguments_without_a_seed_differ_and_stay_the_same(cli, service, kernel):
+    for _ in range(2):
+        cli("run", kernel, "--arg", "A=randn:f32[8]", "--arg", "B=randn:f32[8]", "--out", "A=a.npy",
+            server=service)
+    seeds = [[a.generated.seed for a in start.arguments] for start in service.run_starts]
+    assert seeds[0] == seeds[1] and seeds[0][0] != seeds[0][1]
 
 
 def test_devices_and_stats_are_tables_or_json(cli, service):

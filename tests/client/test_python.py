@@ -6,6 +6,7 @@ import os
 import sys
 import textwrap
 import threading
+import time
 import types
 
 import numpy as np
@@ -448,6 +449,29 @@ def test_target_and_server_come_from_options_before_the_environment(fake, monkey
         saxpy.options(target="gpu")
     with pytest.raises(TypeError, match="unknown options"):
         saxpy.options(traget="sim")
+
+
+def test_a_kernel_of_a_kernel_has_other_options(fake):
+    x, y = np.ones(2, np.float32), np.ones(2, np.float32)
+    on_host = asc.kernel(saxpy, target="host")
+    on_host(1.0, x, y)
+    asc.kernel(timeout=5)(on_host)(1.0, x, y)
+    saxpy(1.0, x, y)
+    assert [r.target for r in fake.compile_requests] == [compile_pb2.TARGET_HOST] * 2 + [
+        compile_pb2.TARGET_SIM]
+
+
+@pytest.mark.parametrize("stage, says", [
+    ("running", "kernel 'saxpy' ran longer than 0.3 s and was stopped; does one of its loops"),
+    ("waiting for device", "kernel 'saxpy' got no device within 0.3 s")])
+def test_a_deadline_names_the_kernel_and_what_took_so_long(fake, stage, says):
+    def late(start, values):
+        yield execution_pb2.RunEvent(progress=execution_pb2.Progress(stage=stage))
+        time.sleep(1)
+    fake.events = late
+    with pytest.raises(asc.ServiceError, match=says) as error:
+        saxpy.options(timeout=0.3)(1.0, np.ones(3, np.float32), np.ones(3, np.float32))
+    assert "timeout=" in str(error.value) and error.value.code == "DEADLINE_EXCEEDED"
 
 
 def test_a_full_service_is_asked_again(fake):

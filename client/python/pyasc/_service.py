@@ -143,7 +143,8 @@ class Service:
                         time.sleep(delay)
                         continue
                 if code != grpc.StatusCode.UNAVAILABLE:
-                    raise ServiceError(error.details() or str(code), code.name) from None
+                    raise ServiceError(error.details() or f"the service answered {code.name} and "
+                                       "did not say why", code.name) from None
                 worker = self._worker
                 died = worker.obituary(1) if worker is not None else ""
                 self.close()
@@ -158,19 +159,27 @@ class Service:
                 raise ServiceError(f"{where}: {error.details()}", code.name) from None
 
     def compile(self, request, timeout):
-        return self._call(
-            time.monotonic() + timeout,
-            lambda channel, seconds: compile_pb2_grpc.CompilerServiceStub(channel).Compile(
-                request, timeout=seconds))
+        try:
+            return self._call(
+                time.monotonic() + timeout,
+                lambda channel, seconds: compile_pb2_grpc.CompilerServiceStub(channel).Compile(
+                    request, timeout=seconds))
+        except ServiceError as error:
+            raise _late(error, request.kernel, "compiling", timeout) from None
 
     def run(self, start, chunked, timeout):
         """Runs; `chunked` maps argument names to their bytes. Returns (outputs, RunDone), outputs
         by name as (TensorType, bytes, is_scalar)."""
-        return self._call(time.monotonic() + timeout,
-                          lambda channel, seconds: self._run(channel, start, chunked, seconds))
+        stage = [""]  # what the service was doing when the time was over
+        try:
+            return self._call(
+                time.monotonic() + timeout,
+                lambda channel, seconds: self._run(channel, start, chunked, seconds, stage))
+        except ServiceError as error:
+            raise _late(error, start.compile.kernel, stage[0], timeout) from None
 
     @staticmethod
-    def _run(channel, start, chunked, seconds):
+    def _run(channel, start, chunked, seconds, stage):
         def requests():
             yield execution_pb2.RunRequest(start=start)
             for name, data in chunked.items():
@@ -187,6 +196,8 @@ class Service:
                 pieces[event.output.name] = [event.output.tensor.inline_data]
             elif kind == "chunk":
                 pieces[event.chunk.name].append(event.chunk.data)
+            elif kind == "progress":
+                stage[0] = event.progress.stage
             elif kind == "print":
                 text = event.print.text
                 sys.stdout.write(text if text.endswith("\n") else text + "\n")
@@ -196,6 +207,23 @@ class Service:
             raise ServiceError("the service ended the run without a result")
         return {name: (output.tensor.type, b"".join(pieces[name]), output.is_scalar)
                 for name, output in outputs.items()}, done
+
+
+def _late(error, kernel, stage, timeout):
+    """A deadline that passed, in the user's words; any other error as it is."""
+    if error.code != "DEADLINE_EXCEEDED":
+        return error
+    name, limit = f"kernel '{kernel}'", f"{timeout:g} s"
+    if stage == "compiling":
+        text = f"compiling {name} took longer than {limit}"
+    elif stage in ("queued", "waiting for device"):
+        text = f"{name} got no device within {limit}: others are running"
+    elif stage == "running":
+        text = f"{name} ran longer than {limit} and was stopped; does one of its loops never end?"
+    else:
+        text = f"running {name} took longer than {limit}"
+    return ServiceError(f"{text} (timeout= of @asc.kernel, or PYASC_TIMEOUT, gives it longer)",
+                        error.code)
 
 
 def request_id():

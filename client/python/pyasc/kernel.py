@@ -338,9 +338,14 @@ def kernel(function=None, **options):
     soc: the chip, for sim and ascend; else PYASC_SOC.
     server: "unix:PATH", "HOST:PORT" or "local"; else PYASC_SERVER; else the user's own daemon.
     precision: "mixed" or "auto"; by default the promotion rules.
-    debug: keep asc.print, asserts and bounds checks.
+    debug: keep asc.print and asserts; for "ascend" also bounds checks, which the others always make.
     timeout: seconds that a call may take; else PYASC_TIMEOUT; else 600.
+
+    Of a kernel, `asc.kernel(f, target="host")` makes another with these options changed, as
+    `f.options(target="host")` does; `f` stays as it is.
     """
     if function is None:
-        return lambda decorated: Kernel(decorated, **options)
+        return lambda decorated: kernel(decorated, **options)
+    if isinstance(function, Kernel):
+        return function.options(**options)
     return Kernel(function, **options)

@@ -105,7 +105,7 @@ class Binder:
             return self.bind_default(p, t, has_dims)
         p.given = True
         if given.__class__ is not Unknown:
-            return self.bind_constant(p, given, t, has_dims, constexpr)
+            return self.bind_constant(p, given, t, has_dims, constexpr, python)
         if constexpr:
             raise self.fail(p, "not-static", f"parameter '{p.name}' is asc.constexpr: its value must "
                             "be given at compile time")
@@ -114,7 +114,10 @@ class Binder:
                 raise self.fail(p, "type-mismatch", f"parameter '{p.name}' is a tensor, and the "
                                 f"argument is a {given.t.name} scalar")
             want = t or given.t
-            if want.is_float != given.t.is_float or (want is BOOL) != (given.t is BOOL):
+            # `float` takes an int, as in Python; asc.float32 is a type and does not.
+            widens = python and want.is_float and given.t.is_int
+            if not widens and (want.is_float != given.t.is_float
+                               or (want is BOOL) != (given.t is BOOL)):
                 hint = "; write the number with a point: 2.0" \
                     if want.is_float and given.t.is_int else ""
                 raise self.fail(p, "type-mismatch", f"parameter '{p.name}' is {want.name}, and the "
@@ -148,10 +151,11 @@ class Binder:
                 raise
         p.value = value
 
-    def bind_constant(self, p, value, t, has_dims, constexpr):
+    def bind_constant(self, p, value, t, has_dims, constexpr, python):
         kind = BOOL if isinstance(value, bool) else INT64 if isinstance(value, int) else FLOAT32
         if t is not None and not has_dims:
-            if t.is_float != kind.is_float or (t is BOOL) != (kind is BOOL):
+            widens = python and t.is_float and kind is INT64
+            if not widens and (t.is_float != kind.is_float or (t is BOOL) != (kind is BOOL)):
                 raise self.fail(p, "type-mismatch", f"parameter '{p.name}' is {t.name}, and the "
                                 f"argument is {describe(value)}")
             value = ops.cast(value, t)

@@ -112,9 +112,9 @@ class Program:
                 elif k.arg in ("precision", "debug"):
                     raise Fault("unknown-option", f"the option '{k.arg}' needs a constant", k,
                                 kernel.file)
-                else:
+                elif k.arg not in ("target", "soc", "server", "timeout"):  # of launches alone
                     raise Fault("unknown-option", f"@asc.kernel has no option '{k.arg}'; it has "
-                                "precision and debug", k, kernel.file)
+                                "precision, debug, target, soc, server and timeout", k, kernel.file)
         return precision, debug
 
     def fold(self, file, node):

@@ -1,0 +1,9 @@
+# $ pyasc check bad_dedent.py
+import pyasc as asc
+
+
+@asc.kernel
+def k(x: asc.float32[N], y: asc.float32[N]):
+    for i in range(N):
+        y[i] = x[i]
+      y[0] = 1.0
