@@ -505,11 +505,14 @@ Value Emitter::Cast(const SourceRange &range, const Value &x, DType t) {
         double f = x.constant->f;
         if (t == DType::Bool)
           return Value::BoolConstant(f != 0);
-        if (!std::isfinite(f) || std::fabs(f) >= 1e37 || static_cast<Int>(f) < MinInt(t) ||
-            static_cast<Int>(f) > MaxInt(t))
+        bool inside = std::fabs(f) < 1e30 && static_cast<Int>(f) >= MinInt(t) &&
+                      static_cast<Int>(f) <= MaxInt(t);
+        if (!inside && x.weak)
           return Error("cast-overflow", range,
                        "the constant does not fit into " + std::string(Name(t)));
-        return Value::IntConstant(static_cast<Int>(f), t, false);
+        // A variable's value saturates whether it is known or not.
+        Int i = inside ? static_cast<Int>(f) : std::isnan(f) ? 0 : f > 0 ? MaxInt(t) : MinInt(t);
+        return Value::IntConstant(i, t, false);
       }
       return Value::IntConstant(Wrap(x.constant->i, t), t, false);
     }

@@ -64,11 +64,7 @@ mlir::Value ScalarOps::Cast(mlir::Value v, DType from, DType to) {
   if (IsFloat(from)) {
     if (Bits(from) == 16)
       return Cast(Cast(v, from, DType::Float32), DType::Float32, to);
-    // Narrow types wrap what an int64 would hold, as NumPy's conversion does in practice.
-    if (Bits(to) < 64) {
-      mlir::Value wide = b.create<arith::FPToSIOp>(loc, b.getI64Type(), v);
-      return b.create<arith::TruncIOp>(loc, type, wide);
-    }
+    // In this compiler's forms these give the nearest integer of the type, and 0 for NaN.
     if (IsUnsigned(to))
       return b.create<arith::FPToUIOp>(loc, type, v);
     return b.create<arith::FPToSIOp>(loc, type, v);

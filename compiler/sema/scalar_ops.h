@@ -38,7 +38,8 @@ public:
   mlir::Value Int(DType t, int64_t i) { return Constant(t, {.i = i, .f = static_cast<double>(i)}); }
   mlir::Value Float(DType t, double f) { return Constant(t, {.f = f}); }
 
-  // Between value types. Float to integer truncates; anything to bool compares with zero.
+  // Between value types. Float to integer truncates and saturates, NaN gives 0; anything to bool
+  // compares with zero.
   mlir::Value Cast(mlir::Value v, DType from, DType to);
   // Between value types and memory elements (they differ for bool).
   mlir::Value ToMemory(mlir::Value v, DType t);

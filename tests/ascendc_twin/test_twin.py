@@ -52,3 +52,29 @@ def test_text_gives_the_simulators_results(case, tmp_path):
         bound = case.tolerance(np.asarray(magnitude, np.float64)) + 1e-300
         difference = np.abs(np.asarray(array, np.float64) - np.asarray(simulated[name], np.float64))
         assert np.all(difference <= bound), "the text and the simulator differ"
+
+
+def test_text_converts_floats_beyond_an_integer_type_to_the_nearest_of_it(tmp_path):
+    types = "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
+    floats = np.array([np.nan, np.inf, -np.inf, 2.5, -2.5, 300, -300, 70000, 3e9, -3e9, 5e9, 1e19,
+                       2e19, -1e19, 0.5, -0.5], np.float32)
+    kernel, record, text = (tmp_path / n for n in ("k.py", "k.pyasc", "k.asc"))
+    names = ", ".join(f"o{k}: asc.{t}[16]" for k, t in enumerate(types))
+    kernel.write_text(f"@asc.kernel\ndef k(x: asc.float32[16], {names}):\n    for i in range(16):\n" +
+                      "".join(f"        o{k}[15 - i] = asc.{t}(x[i])\n" for k, t in enumerate(types)))
+    base = [cli.PYASC, "compile", str(kernel), "--local", "--target", "sim", "--arg", "x=f32[16]"]
+    for k, t in enumerate(types):
+        base += ["--arg", f"o{k}={t[0]}{t.removeprefix('u').removeprefix('int')}[16]"]
+    for extra in (["-o", str(record)], ["--emit", "ascendc", "-o", str(text)]):
+        done = subprocess.run(base + extra, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    artifact = artifact_pb2.Artifact.FromString(
+        artifact_pb2.ArtifactRecord.FromString(record.read_bytes()).artifact)
+    arrays = {"x": floats, **{f"o{k}": np.zeros(16, t) for k, t in enumerate(types)}}
+    run_text.launch(run_text.build(text.read_text(), tmp_path), artifact.launch,
+                    tensor_pb2.DType.Name, arrays, {})
+    for k, t in enumerate(types):
+        ends = np.iinfo(t)
+        right = [0 if f != f else ends.max if f > ends.max else ends.min if f < ends.min else int(f)
+                 for f in floats.tolist()]
+        assert arrays[f"o{k}"][::-1].tolist() == right, t

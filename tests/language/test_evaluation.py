@@ -278,3 +278,38 @@ def test_the_inverse_of_a_bool_scalar_is_refused(run):
         run(kernel("b: bool", "    return ~b"), b=True)
     got = run(kernel("b: asc.bool[2]", "    return ~b"), b=np.array([True, False]))
     assert got["return"].tolist() == [False, True]
+
+
+INTEGERS = "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
+
+
+@every_driver
+@pytest.mark.parametrize("form", ["tensor", "element", "int"])
+def test_a_float_beyond_an_integer_type_gives_the_nearest_of_it(run, form):
+    floats = [np.nan, np.inf, -np.inf, 1e30, -1e30, 2.5, -2.5, -0.5, 127.9, 128., 255.9, 256., -129.,
+              32767., 32768., 65535., 65536., 2. ** 31, -2. ** 31, -2.1e9, 2. ** 32, 2. ** 63,
+              -2. ** 63, 2. ** 64]
+    types = ["int64"] if form == "int" else INTEGERS
+    if form == "tensor":
+        source = kernel("x: asc.float32[N]", f"    return {', '.join(f'asc.{t}(x)' for t in types)}")
+    else:
+        outputs = ", ".join(f"o{k}: asc.{t}[N]" for k, t in enumerate(types))
+        source = kernel(f"x: asc.float32[N], {outputs}", "    for i in range(N):\n" + "".join(
+            f"        o{k}[i] = {'int' if form == 'int' else f'asc.{t}'}(x[i])\n"
+            for k, t in enumerate(types)))
+    args = {} if form == "tensor" else {f"o{k}": np.zeros(len(floats), t)
+                                        for k, t in enumerate(types)}
+    got = run(source, x=np.array(floats, F), **args)
+    for k, t in enumerate(types):
+        ends = np.iinfo(t)
+        right = [0 if f != f else ends.max if f > ends.max else ends.min if f < ends.min else int(f)
+                 for f in np.array(floats, F).tolist()]
+        name = f"o{k}" if form != "tensor" else f"return.{k}" if len(types) > 1 else "return"
+        assert got[name].tolist() == right, t
+
+
+@every_driver
+def test_a_literal_beyond_an_integer_type_is_refused(run):
+    for text in ("asc.int8(300.0)", "asc.uint32(-1.0)", "int(float('nan'))", "asc.int32(math.inf)"):
+        with pytest.raises(Wrong, match="does not fit"):
+            run(kernel("n: int", f"    return {text}", before="import math\n\n\n"), n=1)

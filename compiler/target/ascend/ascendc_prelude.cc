@@ -48,6 +48,18 @@ template <typename T> __aicore__ inline T CeilDiv(T a, T b) {
   return (a % b != 0 && ((a < 0) == (b < 0))) ? quotient + 1 : quotient;
 }
 )"},
+    {Piece::kToInteger, {}, R"(
+// The whole part of a float; the ends of [least, most] outside of it (`end` is most + 1), 0 for NaN.
+template <typename T> __aicore__ inline T ToInteger(float a, T least, T most, float end) {
+  if (a >= end) {
+    return most;
+  }
+  if (a < static_cast<float>(least)) {
+    return least;
+  }
+  return a == a ? static_cast<T>(a) : static_cast<T>(0);
+}
+)"},
     {Piece::kScalarMath, {}, R"(
 // Functions that the scalar unit lacks, by the vector unit on 32 bytes of UB at `address`.
 #define PYASC_SCALAR_FUNCTION(NAME, OPERATION)                                                     \

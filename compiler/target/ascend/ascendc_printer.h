@@ -23,6 +23,7 @@ enum class Piece {
   kBits,       // float from its bits
   kMinMax,     // NaN-keeping scalar minimum and maximum
   kFloorDiv,   // integer division rounding down and up
+  kToInteger,  // float to integer, saturating
   kScalarMath, // exp, ln, sqrt, rsqrt of one scalar by the vector unit
   kCopyIn,     // bursts from GM
   kCopyOut,    // bursts to GM

@@ -68,6 +68,20 @@ public:
     return std::string(function) + "<" + cppType(type()) + ">(" + operand(0) + ", " + operand(1) +
            ")";
   }
+  // The whole part of a float in the result's type, whose ends stand for what lies outside.
+  std::string toInteger(bool is_signed) {
+    printer.need(Piece::kToInteger);
+    unsigned width = isa<IndexType>(type()) ? 64 : type().getIntOrFloatBitWidth();
+    std::string target = is_signed ? cppType(type()) : unsignedType(type());
+    unsigned bits = is_signed ? width - 1 : width;
+    std::string least = is_signed ? llvm::formatv("1ull << {0}", bits).str() : "0";
+    std::string most = llvm::formatv("~0ull >> {0}", 64 - bits).str();
+    std::string end = llvm::formatv("{0:f1}f", std::ldexp(1.0, static_cast<int>(bits))).str();
+    std::string value = llvm::formatv("ToInteger<{0}>({1}, {2}, {3}, {4})", target, wide(0),
+                                      cast(target, least), cast(target, most), end)
+                            .str();
+    return is_signed ? value : cast(cppType(type()), value);
+  }
   std::string scalarMath(const char *function) {
     printer.need(Piece::kScalarMath);
     return round(llvm::formatv("{0}({1}, {2})", function, wide(0), printer.scratch_address).str());
@@ -213,9 +227,8 @@ std::string Expression::text() {
       .Case<arith::UIToFPOp>([&](auto) {
         return round(cast("float", cast(unsignedType(op->getOperand(0).getType()), operand(0))));
       })
-      .Case<arith::FPToSIOp>([&](auto) { return cast(cppType(type()), wide(0)); })
-      .Case<arith::FPToUIOp>(
-          [&](auto) { return cast(cppType(type()), cast(unsignedType(type()), wide(0))); })
+      .Case<arith::FPToSIOp>([&](auto) { return toInteger(true); })
+      .Case<arith::FPToUIOp>([&](auto) { return toInteger(false); })
       .Case<arith::ExtSIOp, arith::TruncIOp, arith::IndexCastOp>([&](auto) {
         // A bool that is extended with its sign is 0 or -1.
         if (op->getOperand(0).getType().isInteger(1) && isa<arith::ExtSIOp>(op))

@@ -22,6 +22,7 @@ void buildLowerToLLVMPipeline(mlir::OpPassManager &pm);
 std::unique_ptr<mlir::Pass> createOrderLoopsPass();
 std::unique_ptr<mlir::Pass> createLowerChecksPass();
 std::unique_ptr<mlir::Pass> createPlaceAllocationsPass();
+std::unique_ptr<mlir::Pass> createSaturateCastsPass();
 std::unique_ptr<mlir::Pass> createConvertToLLVMPass();
 
 // The CPU that the code is made for: this machine's.

@@ -98,6 +98,7 @@ struct MathToLibm : PassWrapper<MathToLibm, OperationPass<ModuleOp>> {
 std::unique_ptr<Pass> createConvertToLLVMPass() { return std::make_unique<ConvertToLLVM>(); }
 
 void buildLowerToLLVMPipeline(OpPassManager &pm) {
+  pm.addPass(createSaturateCastsPass());
   pm.addPass(createLowerChecksPass());
   pm.addPass(createOrderLoopsPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());

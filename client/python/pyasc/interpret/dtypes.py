@@ -135,11 +135,6 @@ def wrap(value, t):
 _INT64_MIN = -2**63
 
 
-def _truncated(x):
-    """A float towards zero, as an int64 would hold it: what does not fit is the least int64."""
-    return int(x) if -9.3e18 < x < 9.223372036854775e18 else _INT64_MIN
-
-
 def dtype_of_scalar(x):
     c = x.__class__
     t = BY_NUMPY.get(c)
@@ -153,7 +148,8 @@ def dtype_of_scalar(x):
 
 
 def scalar(x, t):
-    """A scalar, strong or weak, converted to type `t`: floats round, integers wrap."""
+    """A scalar, strong or weak, converted to type `t`: floats round, integers wrap, and a
+    float beyond an integer type gives the nearest of it, NaN 0."""
     c = x.__class__
     if c is t.np and t is not BFLOAT16:
         return x
@@ -174,9 +170,9 @@ def scalar(x, t):
         return np.bool_(x != 0)
     if isinstance(x, (float, np.floating)):
         value = float(x)
-        if t is UINT64 and 9.2e18 < value < 1.8446744073709552e19:
-            return np.uint64(int(value))
-        return wrap(_truncated(value), t)
+        if value != value:
+            return t.np(0)
+        return t.np(t.high if value > t.high else t.low if value < t.low else int(value))
     return wrap(int(x), t)
 
 
@@ -213,9 +209,12 @@ def array(a, have, want):
     if want is BOOL:
         return a != 0
     if have.is_float:
-        if want is UINT64:
-            return a.astype(np.uint64)
-        return a.astype(np.int64).astype(want.np)
+        # To the nearest integer of the type; NaN to 0.
+        with np.errstate(invalid="ignore"):
+            whole = np.where(np.isnan(a), 0, np.trunc(a.astype(np.float64)))
+            inside = (whole >= want.low) & (whole < float(want.high + 1))
+            out = np.where(inside, whole, 0).astype(want.np)
+        return np.where(inside, out, np.where(whole < 0, want.np(want.low), want.np(want.high)))
     return a.astype(want.np)
 
 

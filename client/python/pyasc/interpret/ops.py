@@ -545,14 +545,15 @@ def invert(x):
 
 
 def cast(x, t):
-    """x as type `t`, explicitly: floats lose their fraction, integers wrap."""
+    """x as type `t`, explicitly: floats lose their fraction and saturate, integers wrap."""
     if x.__class__ is Unknown:
         return Unknown(t, x.shape)
     if x.__class__ is Tensor:
         return from_array(np.array(dtypes.array(x.read(), x.t, t)), t)
     if not is_scalar(x):
         raise Fault("type-mismatch", f"cannot cast {describe(x)} to {t.name}")
-    if is_weak(x) and isinstance(x, float) and t.is_int and not abs(x) < 1e37:
+    if is_weak(x) and isinstance(x, float) and t.is_int and \
+            not (abs(x) < 1e30 and t.low <= int(x) <= t.high):
         raise Fault("cast-overflow", f"the constant does not fit into {t.name}")
     return dtypes.scalar(x, t)
 
