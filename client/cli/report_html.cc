@@ -55,20 +55,33 @@ std::string TimeSection(const v1::ProfileReport &report) {
     const char *name;
     double us;
   };
-  const Part parts[] = {{"compile", report.compile_us()},
-                        {"copy in", report.copy_in_us()},
-                        {"launch", report.launch_us()},
-                        {"kernel", report.kernel_us()},
-                        {"copy out", report.copy_out_us()}};
-  double most = 0;
-  for (const Part &part : parts)
-    most = std::max(most, part.us);
-  std::string html = "<h2>Time</h2><table>";
-  for (const Part &part : parts)
-    if (part.us > 0)
-      absl::StrAppend(&html, "<tr>", Cell(part.name), NumberCell(FormatMicroseconds(part.us)),
-                      "<td>", BarSvg(part.us / most, 0), "</td></tr>");
-  html += "</table>";
+  double phases = 0;
+  for (const v1::PhaseProfile &phase : report.phases())
+    phases += phase.time_us();
+  // Two clocks, two tables: simulated and real time are not comparable.
+  const std::vector<Part> device = {{"kernel", report.kernel_us()},
+                                    {"of which launch", report.launch_us()},
+                                    {"of which phases", report.launch_us() > 0 ? phases : 0}};
+  const std::vector<Part> wall = {{"compile", report.compile_us()},
+                                  {"make arguments", report.generate_us()},
+                                  {"copy in", report.copy_in_us()},
+                                  {"copy out", report.copy_out_us()}};
+  std::string html = "<h2>Time</h2>";
+  auto add = [&](absl::string_view title, const std::vector<Part> &parts) {
+    double most = 0;
+    for (const Part &part : parts)
+      most = std::max(most, part.us);
+    if (most <= 0)
+      return;
+    absl::StrAppend(&html, "<h3>", HtmlEscape(title), "</h3><table>");
+    for (const Part &part : parts)
+      if (part.us > 0)
+        absl::StrAppend(&html, "<tr>", Cell(part.name), NumberCell(FormatMicroseconds(part.us)),
+                        "<td>", BarSvg(part.us / most, 0), "</td></tr>");
+    html += "</table>";
+  };
+  add(absl::StrCat("On the device (", report.trust().source(), ")"), device);
+  add("In the service (wall clock)", wall);
   if (report.samples().kernel_us_size() > 1) {
     const auto &samples = report.samples().kernel_us();
     double top = *std::max_element(samples.begin(), samples.end());
@@ -105,7 +118,10 @@ std::string CoresSvg(const v1::PhaseProfile &phase) {
 std::string PhaseSection(const v1::PhaseProfile &phase) {
   std::string html = absl::StrCat(
       "<h3>", HtmlEscape(phase.entry()), " <span class=dim>", phase.blocks(), " ",
-      HtmlEscape(phase.core()), " blocks, ", FormatMicroseconds(phase.time_us()),
+      HtmlEscape(phase.core()), phase.blocks() == 1 ? " block, " : " blocks, ",
+      phase.has_imbalance() ? absl::StrCat("imbalance ", FormatPercent(phase.imbalance()), ", ")
+                            : "",
+      FormatMicroseconds(phase.time_us()),
       phase.has_cycles() ? absl::StrCat(", ", phase.cycles(), " cycles") : "",
       phase.has_l2_hit_ratio() ? absl::StrCat(", L2 hits ", FormatPercent(phase.l2_hit_ratio()))
                                : "",
@@ -279,9 +295,8 @@ std::string ReportHtml(const v1::ProfileReport &report, const std::vector<Report
       HtmlEscape(launch.kernel()), "</h1><p class=dim>",
       HtmlEscape(absl::StrCat(launch.driver(), " ", launch.device(), " ", launch.soc())), "<br>",
       HtmlEscape(absl::StrJoin(launch.arguments(), ", ")), "</p>");
-  absl::StrAppend(&html, "<h2>Verdict</h2><p class=verdict><b>", HtmlEscape(verdict.bound_by()),
-                  " bound</b>, ", FormatPercent(verdict.roof_fraction()), " of the roof<br>",
-                  HtmlEscape(verdict.summary()), "</p><ol>");
+  absl::StrAppend(&html, "<h2>Verdict</h2><p class=verdict>", HtmlEscape(verdict.summary()),
+                  "</p><ol>");
   for (const v1::Advice &advice : verdict.advice())
     absl::StrAppend(&html, "<li>", HtmlEscape(advice.text()),
                     advice.range().line()

@@ -65,10 +65,42 @@ TEST(ReportTextTest, WhatWasNotMeasuredIsNotShownAsZero) {
   traffic->set_bytes(10);
   std::string text = ReportText(report, {});
   EXPECT_THAT(text, HasSubstr("kernel 5.0 us"));
+  EXPECT_THAT(text, Not(HasSubstr("wall clock")));
+  EXPECT_THAT(text, Not(HasSubstr("moved")));
   EXPECT_THAT(text, Not(HasSubstr("compile")));
   EXPECT_THAT(text, Not(HasSubstr("cycles")));
   EXPECT_THAT(text, Not(HasSubstr("of peak")));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
+}
+
+TEST(ReportTextTest, SimulatedTimeIsMarkedAndApartFromTheWallClock) {
+  v1::ProfileReport report;
+  report.mutable_trust()->set_source("simulated");
+  report.set_kernel_us(12);
+  report.set_launch_us(5);
+  report.add_phases()->set_time_us(7);
+  report.set_compile_us(3000);
+  report.set_generate_us(200);
+  std::string text = ReportText(report, {});
+  EXPECT_THAT(text, HasSubstr("kernel 12.0 us = launch 5.0 us + phase 7.0 us (simulated)\n"));
+  EXPECT_THAT(text, HasSubstr("compile 3.00 ms | make arguments 200.0 us (wall clock"));
+}
+
+TEST(ReportTextTest, OneRunHasNoStatistics) {
+  v1::ProfileReport report;
+  report.mutable_samples()->add_kernel_us(12);
+  EXPECT_THAT(ReportText(report, {}), Not(HasSubstr("median")));
+  report.mutable_samples()->add_kernel_us(13);
+  EXPECT_THAT(ReportText(report, {}), HasSubstr("2 runs: median"));
+}
+
+TEST(ReportTextTest, TheVerdictIsItsSummaryOnce) {
+  v1::ProfileReport report;
+  report.mutable_verdict()->set_bound_by("latency");
+  report.mutable_verdict()->set_roof_fraction(0.063);
+  report.mutable_verdict()->set_summary("latency bound: this and that; 6.3 % of the memory roof");
+  EXPECT_THAT(ReportText(report, {}),
+              HasSubstr("Verdict   latency bound: this and that; 6.3 % of the memory roof\n"));
 }
 
 TEST(ReportTextTest, MoreThanTheRoofIsCalledAFault) {

@@ -55,10 +55,8 @@ void AddVerdict(const v1::ProfileReport &report, const std::vector<std::string> 
                 Sections *out) {
   const v1::Verdict &verdict = report.verdict();
   out->Begin("Verdict");
-  std::string bound = verdict.bound_by().empty() ? "" : verdict.bound_by() + " bound";
-  if (!bound.empty() && verdict.roof_fraction() > 0)
-    absl::StrAppend(&bound, ", ", FormatPercent(verdict.roof_fraction()), " of the roof");
-  out->Line(Joined({bound, verdict.summary()}, ": "));
+  // The summary says it all; reports of other builds may lack it.
+  out->Line(verdict.summary().empty() ? verdict.bound_by() + " bound" : verdict.summary());
   for (int i = 0; i < std::min(3, verdict.advice_size()); ++i) {
     const v1::Advice &advice = verdict.advice(i);
     std::string gain =
@@ -67,6 +65,8 @@ void AddVerdict(const v1::ProfileReport &report, const std::vector<std::string> 
                            Joined({gain, Position(advice.range(), paths), advice.text()}, ": ")));
   }
 }
+
+bool IsSimulated(const v1::ProfileReport &report) { return report.trust().source() == "simulated"; }
 
 void AddTrust(const v1::ProfileReport &report, Sections *out) {
   const v1::Trust &trust = report.trust();
@@ -80,14 +80,15 @@ void AddTrust(const v1::ProfileReport &report, Sections *out) {
                     trust.has_model_error()
                         ? absl::StrCat("timing model within ", FormatPercent(trust.model_error()),
                                        " of its calibration")
-                        : ""}));
+                        : "",
+                    report.samples().kernel_us_size() == 1 ? "one run" : ""}));
   const v1::Samples &samples = report.samples();
-  if (samples.kernel_us_size() > 0)
+  if (samples.kernel_us_size() > 1)
     out->Line(absl::StrFormat(
-        "%d %s: median %s, min %s, quartiles %s to %s, spread %s", samples.kernel_us_size(),
-        samples.kernel_us_size() == 1 ? "run" : "runs", FormatMicroseconds(samples.median_us()),
-        FormatMicroseconds(samples.min_us()), FormatMicroseconds(samples.p25_us()),
-        FormatMicroseconds(samples.p75_us()), FormatPercent(samples.relative_spread())));
+        "%d runs: median %s, min %s, quartiles %s to %s, spread %s", samples.kernel_us_size(),
+        FormatMicroseconds(samples.median_us()), FormatMicroseconds(samples.min_us()),
+        FormatMicroseconds(samples.p25_us()), FormatMicroseconds(samples.p75_us()),
+        FormatPercent(samples.relative_spread())));
 }
 
 void AddLaunch(const v1::ProfileReport &report, Sections *out) {
@@ -100,21 +101,40 @@ void AddLaunch(const v1::ProfileReport &report, Sections *out) {
       report.cache().empty() ? "" : absl::StrCat("; compile cache: ", report.cache())));
 }
 
+// The device's clock and this machine's are two lines: they are not comparable where the device is
+// simulated.
 void AddTime(const v1::ProfileReport &report, Sections *out) {
-  out->Begin("Time");
   struct Part {
     const char *name;
     double us;
   };
-  std::vector<std::string> parts;
-  for (const Part &part :
-       {Part{"compile", report.compile_us()}, Part{"copy in", report.copy_in_us()},
-        Part{"launch", report.launch_us()}, Part{"kernel", report.kernel_us()},
-        Part{"copy out", report.copy_out_us()}})
-    if (part.us > 0)
-      parts.push_back(absl::StrCat(part.name, " ", FormatMicroseconds(part.us)));
-  if (!parts.empty())
-    out->Line(absl::StrJoin(parts, " | "));
+  auto joined = [](std::initializer_list<Part> all, const char *separator) {
+    std::vector<std::string> parts;
+    for (const Part &part : all)
+      if (part.us > 0)
+        parts.push_back(absl::StrCat(part.name, " ", FormatMicroseconds(part.us)));
+    return absl::StrJoin(parts, separator);
+  };
+  out->Begin("Time");
+  double phases = 0;
+  for (const v1::PhaseProfile &phase : report.phases())
+    phases += phase.time_us();
+  if (report.kernel_us() > 0) {
+    std::string parts;
+    if (report.launch_us() > 0 && phases > 0)
+      parts = " = " + joined({{"launch", report.launch_us()},
+                              {report.phases_size() == 1 ? "phase" : "phases", phases}},
+                             " + ");
+    out->Line(absl::StrCat("kernel ", FormatMicroseconds(report.kernel_us()), parts,
+                           IsSimulated(report) ? " (simulated)" : ""));
+  }
+  std::string wall = joined({{"compile", report.compile_us()},
+                             {"make arguments", report.generate_us()},
+                             {"copy in", report.copy_in_us()},
+                             {"copy out", report.copy_out_us()}},
+                            " | ");
+  if (!wall.empty())
+    out->Line(absl::StrCat(wall, " (wall clock of the service)"));
 }
 
 // The phases that took longest, in launch order.
@@ -133,17 +153,8 @@ std::vector<const v1::PhaseProfile *> LongestPhases(const v1::ProfileReport &rep
 void AddPhases(const v1::ProfileReport &report, Sections *out) {
   out->Begin("Pipes");
   for (const v1::PhaseProfile *phase : LongestPhases(report, 2)) {
-    std::string cores;
-    if (phase->core_time_us_size() > 1) {
-      auto [least, most] =
-          std::minmax_element(phase->core_time_us().begin(), phase->core_time_us().end());
-      double sum = 0;
-      for (double us : phase->core_time_us())
-        sum += us;
-      double mean = sum / phase->core_time_us_size();
-      if (mean > 0)
-        cores = absl::StrCat("imbalance ", FormatPercent((*most - *least) / mean));
-    }
+    std::string cores =
+        phase->has_imbalance() ? absl::StrCat("imbalance ", FormatPercent(phase->imbalance())) : "";
     out->Line(Joined({absl::StrCat(phase->entry(), " on ", phase->blocks(), " ", phase->core(),
                                    phase->blocks() == 1 ? " block" : " blocks"),
                       FormatMicroseconds(phase->time_us()),
@@ -159,7 +170,8 @@ void AddPhases(const v1::ProfileReport &report, Sections *out) {
     }
   }
   if (report.phases_size() > 2)
-    out->Line(absl::StrCat("... and ", report.phases_size() - 2, " shorter phases"));
+    out->Line(absl::StrCat("... and ", report.phases_size() - 2,
+                           report.phases_size() == 3 ? " shorter phase" : " shorter phases"));
 }
 
 struct PathSum {
@@ -194,11 +206,10 @@ std::vector<PathSum> SumPaths(const v1::ProfileReport &report) {
 void AddMemory(const v1::ProfileReport &report, size_t budget, Sections *out) {
   out->Begin("Memory");
   const v1::CompileReport &compile = report.compile();
-  double moved = compile.gm_read_bytes() + compile.gm_write_bytes();
-  if (compile.compulsory_bytes() > 0 && moved > 0)
-    out->Line(absl::StrFormat("needed %s, moved %s (%.1f times)",
-                              FormatBytes(compile.compulsory_bytes()), FormatBytes(moved),
-                              moved / compile.compulsory_bytes()));
+  if (compile.compulsory_bytes() > 0 && report.has_moved_bytes())
+    out->Line(absl::StrFormat(
+        "needed %s, moved %s (%.1f times)", FormatBytes(compile.compulsory_bytes()),
+        FormatBytes(report.moved_bytes()), report.moved_bytes() / compile.compulsory_bytes()));
   std::vector<PathSum> paths = SumPaths(report);
   std::erase_if(paths, [](const PathSum &path) { return path.bytes == 0; });
   std::sort(paths.begin(), paths.end(), [](const PathSum &a, const PathSum &b) {
@@ -210,7 +221,7 @@ void AddMemory(const v1::ProfileReport &report, size_t budget, Sections *out) {
     if (path.peak_fraction)
       peak = absl::StrFormat("%s %7s of peak", Bar(*path.peak_fraction, kBarWidth),
                              FormatPercent(*path.peak_fraction));
-    out->Line(absl::StrFormat("  %-10s %9s %9s/s  %s", path.path, FormatBytes(path.bytes),
+    out->Line(absl::StrFormat("  %-12s %9s %9s/s  %s", path.path, FormatBytes(path.bytes),
                               FormatBytes(path.gb_per_s * 1e9), peak));
   }
   for (const v1::PhaseProfile &phase : report.phases())
@@ -222,10 +233,16 @@ void AddRooflines(const v1::ProfileReport &report, Sections *out) {
   out->Begin("Roofline");
   for (int i = 0; i < std::min(4, report.rooflines_size()); ++i) {
     const v1::Roofline &roof = report.rooflines(i);
+    std::string rates =
+        roof.achieved_gflops() > 0
+            ? absl::StrFormat("%8.2f FLOP/B: %s of %s", roof.flops_per_byte(),
+                              FormatFlopRate(roof.achieved_gflops()),
+                              FormatFlopRate(roof.roof_gflops()))
+            : absl::StrFormat("%s/s of %s/s", FormatBytes(roof.achieved_gb_per_s() * 1e9),
+                              FormatBytes(roof.roof_gb_per_s() * 1e9));
     out->Line(
-        absl::StrFormat("%-5s %8.2f FLOP/B: %s of %s, %s%s", roof.level(), roof.flops_per_byte(),
-                        FormatFlopRate(roof.achieved_gflops()), FormatFlopRate(roof.roof_gflops()),
-                        FormatPercent(roof.fraction()),
+        absl::StrFormat("%-5s %s, %s%s%s", roof.level(), rates, FormatPercent(roof.fraction()),
+                        roof.roof().empty() ? "" : " of the " + roof.roof() + " roof",
                         roof.fraction() > 1.0 ? " (over the roof: a fault in the counting)" : ""));
   }
 }
@@ -242,7 +259,11 @@ std::vector<std::string> StatementLines(const v1::CompileReport &report,
                       ", memory ", FormatMicroseconds(statement.memory_time_us()));
     if (!statement.reason().empty())
       absl::StrAppend(&line, " -- ", statement.reason());
-    if (lines.empty() || lines.back() != line)
+    if (statement.cores() > 0)
+      absl::StrAppend(&line, "; on ", statement.cores(),
+                      statement.cores() == 1 ? " core" : " cores",
+                      statement.cores_reason().empty() ? "" : ": ", statement.cores_reason());
+    if (std::find(lines.begin(), lines.end(), line) == lines.end())
       lines.push_back(line);
   }
   return lines;
@@ -282,12 +303,20 @@ std::string CompileReportText(const v1::Artifact &artifact, const std::vector<st
   out.Begin("Throughput");
   // Keeps the column when the name fills it.
   out.Line(absl::StrCat(
-      " ", Joined({report.estimated_time_us() > 0
-                       ? absl::StrCat("estimated ", FormatMicroseconds(report.estimated_time_us()),
-                                      " a launch")
-                       : "no estimate for this target",
-                   report.estimated_gflops() > 0 ? FormatFlopRate(report.estimated_gflops()) : "",
-                   absl::StrCat(FormatFlops(report.flops()), " a launch")})));
+      " ",
+      Joined({report.estimated_time_us() > 0
+                  ? absl::StrCat(
+                        "estimated ", FormatMicroseconds(report.estimated_time_us()), " a launch",
+                        report.estimated_launch_us() > 0
+                            ? absl::StrCat(", of which launching is ",
+                                           FormatMicroseconds(report.estimated_launch_us()))
+                            : "")
+                  : "no estimate for this target",
+              report.estimated_gflops() > 0 ? FormatFlopRate(report.estimated_gflops()) : "",
+              report.flops() > 0 ? absl::StrCat(FormatFlops(report.flops()), " a launch")
+                                 : "no floating-point operations"})));
+  if (report.estimated_time_us() > 0)
+    out.Line(" estimate: each statement alone at its unit's and the memory's rate, no simulation");
   out.Begin("Bandwidth");
   double moved = report.gm_read_bytes() + report.gm_write_bytes();
   out.Line(absl::StrCat(
@@ -295,10 +324,10 @@ std::string CompileReportText(const v1::Artifact &artifact, const std::vector<st
                        ? FormatBytes(report.estimated_bandwidth_gb_per_s() * 1e9) + "/s demanded"
                        : "",
                    absl::StrCat(FormatBytes(report.gm_read_bytes()), " read"),
-                   absl::StrCat(FormatBytes(report.gm_write_bytes()), " written"),
+                   absl::StrCat(FormatBytes(report.gm_write_bytes()), " written by the statements"),
                    report.compulsory_bytes() > 0
-                       ? absl::StrCat(FormatBytes(report.compulsory_bytes()), " compulsory",
-                                      moved > 0 ? absl::StrFormat(" (moved %.1f times)",
+                       ? absl::StrCat(FormatBytes(report.compulsory_bytes()), " needed",
+                                      moved > 0 ? absl::StrFormat(" (%.1f times)",
                                                                   moved / report.compulsory_bytes())
                                                 : "")
                        : ""})));

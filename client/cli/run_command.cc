@@ -12,7 +12,6 @@
 #include "client/cli/session.h"
 #include "client/cpp/files.h"
 #include "client/cpp/npy.h"
-#include "pyasc/v1/artifact.pb.h"
 
 namespace pyasc::cli {
 namespace {
@@ -50,21 +49,6 @@ absl::Status WriteOutput(const OutputSpec &spec, const client::RunOutputValue &v
   return client::WriteNpy(spec.path, *wide);
 }
 
-// All that the kernel writes or returns, from its launch contract.
-absl::StatusOr<std::vector<std::string>> AllOutputs(const v1::CompileReply &reply) {
-  v1::Artifact artifact;
-  if (!artifact.ParseFromString(reply.artifact()))
-    return absl::InternalError("the service sent an artifact that cannot be read");
-  std::vector<std::string> names;
-  for (const v1::Parameter &parameter : artifact.launch().parameters())
-    if (parameter.has_tensor() &&
-        (parameter.access() == v1::ACCESS_WRITE || parameter.access() == v1::ACCESS_READ_WRITE))
-      names.push_back(parameter.name());
-  for (const v1::Result &result : artifact.launch().results())
-    names.push_back(result.name());
-  return names;
-}
-
 int Run(const Arguments &arguments) {
   absl::StatusOr<std::vector<OutputSpec>> outputs = ReadOutputSpecs(arguments);
   if (!outputs.ok())
@@ -90,19 +74,7 @@ int Run(const Arguments &arguments) {
       line.Clear();
       return Fail(connected.status());
     }
-    if (outputs->empty()) {
-      absl::StatusOr<v1::CompileReply> reply = (*connected)->Compile(input->request, *options);
-      line.Clear();
-      if (!reply.ok())
-        return Fail(reply.status());
-      if (reply->outcome() != v1::OUTCOME_OK)
-        return CheckOutcome(*reply, *input, arguments);
-      absl::StatusOr<std::vector<std::string>> names = AllOutputs(*reply);
-      if (!names.ok())
-        return Fail(names.status());
-      for (const std::string &name : *names)
-        call->options.add_outputs(name);
-    }
+    call->options.set_all_outputs(outputs->empty());
     for (const OutputSpec &output : *outputs)
       call->options.add_outputs(output.name);
     result = (*connected)->Run(*call, *options);
@@ -117,10 +89,11 @@ int Run(const Arguments &arguments) {
   // JSON on standard output stands there alone.
   std::FILE *text = arguments.Get("--json") == "-" ? stderr : stdout;
   if (outputs->empty())
-    for (const std::string &name : call->options.outputs())
-      std::fprintf(
-          text, "%s = %s\n", name.c_str(),
-          SummarizeTensor(result->outputs[name].tensor, result->outputs[name].is_scalar).c_str());
+    for (const std::string &name : result->names) {
+      const client::RunOutputValue &value = result->outputs[name];
+      std::fprintf(text, "%s = %s\n", name.c_str(),
+                  SummarizeTensor(value.tensor, value.is_scalar).c_str());
+    }
   if (arguments.Has("--report"))
     std::fputs(ReportText(result->done.report(), {input->path}).c_str(), text);
   if (arguments.Has("--json"))

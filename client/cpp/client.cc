@@ -150,6 +150,8 @@ absl::Status Receive(v1::RunEvent &event, const CallOptions &options, RunResult 
     absl::StatusOr<int64_t> bytes = ByteSize(output.tensor().type());
     if (!bytes.ok())
       return bytes.status();
+    if (!result->outputs.contains(output.name()))
+      result->names.push_back(output.name());
     RunOutputValue &value = result->outputs[output.name()];
     value.is_scalar = output.is_scalar();
     value.tensor.type = output.tensor().type();

@@ -64,6 +64,8 @@ struct RunResult {
   v1::RunDone done;
   // By name: parameters asked for, and "return", "return.0", ...
   std::map<std::string, RunOutputValue> outputs;
+  // Their names as they came: parameters in the kernel's order, then what it returns.
+  std::vector<std::string> names;
 };
 
 class Client {

@@ -1,6 +1,7 @@
 // From steps and plan to the compile report's estimates.
 
 #include <algorithm>
+#include <deque>
 #include <map>
 
 #include "absl/strings/str_format.h"
@@ -16,12 +17,15 @@ namespace {
 struct Lowered {
   std::string unit;
   std::string reason;
+  int64_t cores = 0;
+  std::string cores_reason;
 };
 
 using Place = std::pair<uint32_t, uint32_t>; // file, line
 
-std::map<Place, Lowered> loweredByLine(ModuleOp plan) {
-  std::map<Place, Lowered> result;
+// In the plan's order, which is the steps'.
+std::map<Place, std::deque<Lowered>> loweredByLine(ModuleOp plan) {
+  std::map<Place, std::deque<Lowered>> result;
   if (!plan)
     return result;
   auto records = plan->getAttrOfType<ArrayAttr>(npu::kLowered);
@@ -32,9 +36,13 @@ std::map<Place, Lowered> loweredByLine(ModuleOp plan) {
     uint32_t file = 0;
     record.getAs<StringAttr>("file").getValue().getAsInteger(10, file);
     auto line = static_cast<uint32_t>(record.getAs<IntegerAttr>("line").getInt());
-    // The first record of a line is the statement itself, later ones its casts and fills.
-    result.try_emplace({file, line}, Lowered{record.getAs<StringAttr>("unit").str(),
-                                             record.getAs<StringAttr>("reason").str()});
+    Lowered lowered{record.getAs<StringAttr>("unit").str(),
+                    record.getAs<StringAttr>("reason").str(), 0, ""};
+    if (auto cores = record.getAs<IntegerAttr>("cores")) {
+      lowered.cores = cores.getInt();
+      lowered.cores_reason = record.getAs<StringAttr>("cores_reason").str();
+    }
+    result[{file, line}].push_back(std::move(lowered));
   }
   return result;
 }
@@ -50,13 +58,19 @@ double cubePeakGflops(const machine::Soc &soc, int bits) {
 }
 
 // Microseconds of a step's arithmetic on its unit.
-double computeTime(const Step &step, const std::string &unit, const machine::Soc &soc) {
+double computeTime(const Step &step, const std::string &unit, int64_t cores,
+                   const machine::Soc &soc) {
   if (unit == "cube")
     return step.flops / cubePeakGflops(soc, step.contraction_bits) / 1e3;
   if (unit == "vector")
     return step.operations / vectorPeakGflops(soc) / 1e3;
-  double cores = static_cast<double>(std::min<int64_t>(step.parallel_iterations, soc.vector_cores));
-  return step.operations * soc.scalar.instruction_cycles / cores / soc.clock_ghz / 1e3;
+  return soc.cycles_to_us(step.scalar.Cycles(soc)) /
+         static_cast<double>(std::max<int64_t>(cores, 1));
+}
+
+double launchTime(int64_t blocks, int64_t cores, const machine::Soc &soc) {
+  double share = std::min(1.0, static_cast<double>(blocks) / static_cast<double>(cores));
+  return soc.launch.head_us + (soc.launch.full_head_us - soc.launch.head_us) * share;
 }
 
 void fillPlan(ModuleOp plan, const machine::Soc &soc, v1::CompileReport *report) {
@@ -67,6 +81,8 @@ void fillPlan(ModuleOp plan, const machine::Soc &soc, v1::CompileReport *report)
     entry->set_core(phase->getAttrOfType<StringAttr>(npu::kCore).str());
     entry->set_blocks(phase->getAttrOfType<IntegerAttr>(npu::kBlocks).getInt());
     int64_t available = entry->core() == "aic" ? soc.cube_cores : soc.vector_cores;
+    report->set_estimated_launch_us(report->estimated_launch_us() +
+                                    launchTime(entry->blocks(), available, soc));
     if (entry->blocks() * std::max<int64_t>(report->cores_available(), 1) >
             report->cores_used() * available ||
         report->cores_used() == 0) {
@@ -84,49 +100,69 @@ void fillPlan(ModuleOp plan, const machine::Soc &soc, v1::CompileReport *report)
     (*report->mutable_onchip_bytes())[space] = bytes;
 }
 
+// The statements that take most of the estimate, and the launches where these do.
 void addBottlenecks(v1::CompileReport *report) {
-  std::vector<const v1::LoweredStatement *> order;
-  double total = 0;
+  constexpr double kWorthwhile = 0.05;
+  constexpr int kMost = 3;
+  double total = report->estimated_time_us();
   auto time = [](const v1::LoweredStatement &statement) {
     return std::max(statement.compute_time_us(), statement.memory_time_us());
   };
+  // Statements of a line that are lowered alike are one.
+  std::vector<std::pair<std::string, double>> all;
   for (const v1::LoweredStatement &statement : report->statements()) {
-    order.push_back(&statement);
-    total += time(statement);
+    std::string text = absl::StrFormat("line %d: %s on the %s unit", statement.range().line(),
+                                       statement.what(), statement.unit());
+    if (statement.unit() != "scalar")
+      text += statement.memory_time_us() > statement.compute_time_us() ? ", bound by memory"
+                                                                       : ", bound by compute";
+    if (!statement.reason().empty())
+      text += "; " + statement.reason();
+    auto known = llvm::find_if(all, [&](const auto &entry) { return entry.first == text; });
+    if (known != all.end())
+      known->second += time(statement);
+    else
+      all.emplace_back(std::move(text), time(statement));
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](const auto *a, const auto *b) { return time(*a) > time(*b); });
-  for (size_t i = 0; i < order.size() && i < 3 && total > 0; ++i) {
-    const v1::LoweredStatement &statement = *order[i];
-    double share = time(statement) / total;
-    if (share < 0.05)
-      break;
-    bool memory = statement.memory_time_us() > statement.compute_time_us();
-    report->add_bottlenecks(absl::StrFormat(
-        "line %d: %s on the %s unit, bound by %s: %.1f us, %.0f %% of the estimate%s%s",
-        statement.range().line(), statement.what(), statement.unit(), memory ? "memory" : "compute",
-        time(statement), 100 * share, statement.reason().empty() ? "" : "; ", statement.reason()));
-  }
+  all.emplace_back(report->phases_size() == 1
+                       ? "the launch"
+                       : absl::StrFormat("the launches of %d phases", report->phases_size()),
+                   report->estimated_launch_us());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto &a, const auto &b) { return a.second > b.second; });
+  for (const auto &[text, us] : all)
+    if (total > 0 && us / total >= kWorthwhile && report->bottlenecks_size() < kMost)
+      report->add_bottlenecks(
+          absl::StrFormat("%.1f us, %.0f %% of the estimate: %s", us, 100 * us / total, text));
 }
 
 } // namespace
 
 void FillEstimates(const std::vector<Step> &steps, ModuleOp plan, const machine::Soc *soc,
                    v1::CompileReport *report) {
-  std::map<Place, Lowered> lowered = loweredByLine(plan);
+  std::map<Place, std::deque<Lowered>> lowered = loweredByLine(plan);
   report->set_exact(true);
   double slowest = 0;
   for (const Step &step : steps) {
     v1::LoweredStatement *statement = report->add_statements();
     statement->mutable_range()->set_file(step.file);
     statement->mutable_range()->set_line(step.line);
+    statement->mutable_range()->set_end_line(step.end_line);
     statement->set_what(step.what);
     statement->set_reason(step.reason);
     statement->set_unit(soc ? "vector" : "cpu");
     if (auto found = lowered.find({step.file, step.line}); found != lowered.end()) {
-      statement->set_unit(found->second.unit);
-      if (step.reason.empty() || found->second.unit != "scalar")
-        statement->set_reason(found->second.reason);
+      // Several steps of a line have a record each; one more may be a cast or fill of the last.
+      const Lowered record = found->second.front();
+      if (found->second.size() > 1)
+        found->second.pop_front();
+      statement->set_unit(record.unit);
+      if (step.reason.empty() || record.unit != "scalar")
+        statement->set_reason(record.reason);
+      if (record.unit == "scalar") {
+        statement->set_cores(record.cores);
+        statement->set_cores_reason(record.cores_reason);
+      }
     }
     report->set_flops(report->flops() + step.flops);
     report->set_gm_read_bytes(report->gm_read_bytes() + step.read_bytes);
@@ -137,11 +173,12 @@ void FillEstimates(const std::vector<Step> &steps, ModuleOp plan, const machine:
           std::max(report->parallel_iterations(), step.parallel_iterations));
       continue;
     }
-    statement->set_compute_time_us(computeTime(step, statement->unit(), *soc));
-    // 1 GB/s moves 1e3 bytes a microsecond.
-    statement->set_memory_time_us((step.read_bytes / soc->gm.hbm_read_gb_per_s +
-                                   step.write_bytes / soc->gm.hbm_write_gb_per_s) /
-                                  1e3);
+    statement->set_compute_time_us(computeTime(step, statement->unit(), statement->cores(), *soc));
+    // 1 GB/s moves 1e3 bytes a microsecond. The scalar unit's misses are in its cycles.
+    if (statement->unit() != "scalar")
+      statement->set_memory_time_us((step.read_bytes / soc->gm.hbm_read_gb_per_s +
+                                     step.write_bytes / soc->gm.hbm_write_gb_per_s) /
+                                    1e3);
     double time = std::max(statement->compute_time_us(), statement->memory_time_us());
     report->set_estimated_time_us(report->estimated_time_us() + time);
     if (time >= slowest) {
@@ -155,13 +192,14 @@ void FillEstimates(const std::vector<Step> &steps, ModuleOp plan, const machine:
   if (!soc)
     return;
   report->set_peak_bandwidth_gb_per_s(soc->gm.hbm_read_gb_per_s);
+  if (plan)
+    fillPlan(plan, *soc, report);
+  report->set_estimated_time_us(report->estimated_time_us() + report->estimated_launch_us());
   if (report->estimated_time_us() > 0) {
     report->set_estimated_gflops(report->flops() / report->estimated_time_us() / 1e3);
     report->set_estimated_bandwidth_gb_per_s((report->gm_read_bytes() + report->gm_write_bytes()) /
                                              report->estimated_time_us() / 1e3);
   }
-  if (plan)
-    fillPlan(plan, *soc, report);
   addBottlenecks(report);
 }
 

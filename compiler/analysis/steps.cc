@@ -48,6 +48,117 @@ std::string typeText(Type type) {
   return text;
 }
 
+constexpr double kCacheLine = 64;
+// Loop control of the scalar unit: count, compare and jump.
+constexpr double kLoopOps = 2;
+
+bool isCell(Value memref) { return cast<MemRefType>(memref.getType()).getRank() == 0; }
+
+// Bytes between the accesses of two iterations of the loop around; nullopt when not affine.
+std::optional<double> strideBytes(AffineMap map, ValueRange operands, Value iv, MemRefType type) {
+  double stride = 1, advance = 0;
+  for (int64_t axis = type.getRank() - 1; axis >= 0; --axis) {
+    AffineExpr expr = map.getResult(axis);
+    int64_t at[2];
+    for (int64_t i : {0, 1}) {
+      SmallVector<AffineExpr> dims, symbols;
+      for (auto [k, operand] : llvm::enumerate(operands))
+        (k < map.getNumDims() ? dims : symbols)
+            .push_back(getAffineConstantExpr(operand == iv ? i : 0, map.getContext()));
+      auto value = dyn_cast<AffineConstantExpr>(
+          simplifyAffineExpr(expr.replaceDimsAndSymbols(dims, symbols), 0, 0));
+      if (!value)
+        return std::nullopt;
+      at[i] = value.getValue();
+    }
+    advance += static_cast<double>(at[1] - at[0]) * stride;
+    stride *= static_cast<double>(type.getDimSize(axis));
+  }
+  return std::abs(advance) * bytesOf(type.getElementType());
+}
+
+// Lines that `times` accesses fetch: one after the other in memory share a line; what stays in
+// place over the inner loops is fetched once in them. No line is thought to survive longer.
+double missesOf(Operation &op, Value memref, double times) {
+  auto type = cast<MemRefType>(memref.getType());
+  AffineMap map;
+  ValueRange operands;
+  if (auto load = dyn_cast<affine::AffineLoadOp>(op)) {
+    map = load.getAffineMap();
+    operands = load.getMapOperands();
+  } else if (auto store = dyn_cast<affine::AffineStoreOp>(op)) {
+    map = store.getAffineMap();
+    operands = store.getMapOperands();
+  } else {
+    // Anywhere: small buffers stay in the cache.
+    return bytesOf(type) <= 16384 ? bytesOf(type) / kCacheLine : times;
+  }
+  double misses = times;
+  for (Operation *loop = op.getParentOp(); loop; loop = loop->getParentOp()) {
+    auto affine_loop = dyn_cast<affine::AffineForOp>(loop);
+    if (!affine_loop)
+      continue;
+    std::optional<double> stride = strideBytes(map, operands, affine_loop.getInductionVar(), type);
+    if (!stride)
+      return misses;
+    double step = *stride * static_cast<double>(affine_loop.getStepAsInt());
+    if (step > 0)
+      return misses * std::min(1.0, step / kCacheLine);
+    misses /=
+        std::max(1.0, static_cast<double>(affine::getConstantTripCount(affine_loop).value_or(1)));
+  }
+  return misses;
+}
+
+unsigned nodesOf(AffineExpr expr) {
+  unsigned nodes = 0;
+  expr.walk([&](AffineExpr inner) { nodes += isa<AffineBinaryOpExpr>(inner); });
+  return nodes;
+}
+
+// What the scalar unit does for an op without regions.
+void countScalar(Operation &op, double times, ScalarWork &work) {
+  Value memref;
+  if (auto load = dyn_cast<affine::AffineLoadOp>(op))
+    memref = load.getMemRef();
+  else if (auto store = dyn_cast<affine::AffineStoreOp>(op))
+    memref = store.getMemRef();
+  else if (auto load = dyn_cast<memref::LoadOp>(op))
+    memref = load.getMemRef();
+  else if (auto store = dyn_cast<memref::StoreOp>(op))
+    memref = store.getMemRef();
+  if (memref) {
+    // A cell is a register.
+    if (isCell(memref) && memref.getDefiningOp<memref::AllocaOp>())
+      return;
+    work.accesses += times;
+    work.misses += missesOf(op, memref, times);
+    work.integer_ops += times * (cast<MemRefType>(memref.getType()).getRank() > 1);
+    return;
+  }
+  if (op.hasTrait<OpTrait::ConstantLike>() || op.getNumResults() == 0)
+    return;
+  if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
+    work.integer_ops += times * nodesOf(apply.getAffineMap().getResult(0));
+    return;
+  }
+  auto isFloat = [](Type type) { return isa<FloatType>(type); };
+  if (isa<arith::SelectOp>(op)) {
+    work.integer_ops += times;
+  } else if (isa<math::AbsFOp>(op)) {
+    work.float_ops += times;
+  } else if (isa<math::MathDialect>(op.getDialect()) ||
+             isa<arith::DivFOp, arith::RemFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp,
+                 arith::RemUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op)) {
+    work.divisions += times;
+  } else if (llvm::any_of(op.getOperandTypes(), isFloat) ||
+             llvm::any_of(op.getResultTypes(), isFloat)) {
+    work.float_ops += times;
+  } else {
+    work.integer_ops += times;
+  }
+}
+
 // Adds `op`, which runs `times` times, to `step`.
 void count(Operation &op, double times, Step &step);
 
@@ -61,6 +172,23 @@ void countGeneric(linalg::GenericOp op, double times, Step &step) {
   for (int64_t extent : op.getStaticLoopRanges())
     iterations *= static_cast<double>(extent);
   countBlock(op.getRegion().front(), times * iterations, step);
+  // Its loops, and the elements that they load and store. Sums stay in registers.
+  step.scalar.integer_ops += times * iterations * kLoopOps;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    if (!type || (op.isDpsInput(&operand) && !op.payloadUsesValueFromOperand(&operand)))
+      continue;
+    double elements = static_cast<double>(type.getNumElements());
+    step.scalar.accesses += times * (op.isDpsInput(&operand) ? iterations : elements);
+    // A strided input misses at each access: its last index is not the innermost loop.
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    bool consecutive = map.getNumResults() == 0 || op.isDpsInit(&operand) ||
+                       map.getResult(map.getNumResults() - 1) ==
+                           getAffineDimExpr(map.getNumDims() - 1, map.getContext());
+    step.scalar.misses += times * (consecutive || bytesOf(type) <= 16384
+                                       ? elements * bytesOf(type.getElementType()) / kCacheLine
+                                       : iterations);
+  }
   for (OpOperand *input : op.getDpsInputOperands())
     if (isa<MemRefType>(input->get().getType()) && op.payloadUsesValueFromOperand(input))
       step.read_bytes += times * bytesOf(input->get().getType());
@@ -86,25 +214,31 @@ void count(Operation &op, double times, Step &step) {
   if (auto loop = dyn_cast<affine::AffineForOp>(op)) {
     std::optional<uint64_t> trips = affine::getConstantTripCount(loop);
     step.exact &= trips.has_value();
-    return countBlock(*loop.getBody(), times * static_cast<double>(trips.value_or(1)), step);
+    double all = times * static_cast<double>(trips.value_or(1));
+    step.scalar.integer_ops += all * kLoopOps;
+    return countBlock(*loop.getBody(), all, step);
   }
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     std::optional<double> trips = tripCount(loop);
     step.exact &= trips.has_value();
+    step.scalar.integer_ops += times * trips.value_or(1) * kLoopOps;
     return countBlock(*loop.getBody(), times * trips.value_or(1), step);
   }
   if (op.getNumRegions() > 0) {
-    // Branches and while loops: counted once, as a lower bound of their bodies.
+    // A while loop counts once, a branch with both sides half the time each.
     step.exact = false;
+    bool halved = isa<scf::IfOp, affine::AffineIfOp>(op) &&
+                  llvm::all_of(op.getRegions(), [](Region &region) { return !region.empty(); });
+    step.scalar.integer_ops += times;
     for (Region &region : op.getRegions())
       for (Block &block : region)
-        countBlock(block, times, step);
+        countBlock(block, halved ? times / 2 : times, step);
     return;
   }
   step.operations += times;
+  countScalar(op, times, step.scalar);
   if (isFlop(op))
     step.flops += times;
-  auto isCell = [](Value memref) { return cast<MemRefType>(memref.getType()).getRank() == 0; };
   if (auto load = dyn_cast<affine::AffineLoadOp>(op); load && !isCell(load.getMemRef()))
     step.read_bytes += times * bytesOf(load.getType());
   if (auto load = dyn_cast<memref::LoadOp>(op); load && !isCell(load.getMemRef()))
@@ -150,7 +284,19 @@ void setPosition(Location loc, Step &step) {
   if (!position)
     return;
   position.getFilename().getValue().getAsInteger(10, step.file);
-  step.line = position.getLine();
+  step.line = step.end_line = position.getLine();
+}
+
+// The last line of what stands in the step.
+void extend(Operation &op, Step &step) {
+  op.walk([&](Operation *inner) {
+    auto position = inner->getLoc()->findInstanceOf<FileLineColLoc>();
+    uint32_t file = 0;
+    if (!position || position.getFilename().getValue().getAsInteger(10, file) || file != step.file)
+      return;
+    if (position.getLine() >= step.line)
+      step.end_line = std::max(step.end_line, position.getLine());
+  });
 }
 
 bool computes(Operation &op) {
@@ -174,6 +320,13 @@ int64_t parallelIterations(Operation &op) {
 
 } // namespace
 
+double ScalarWork::Cycles(const machine::Soc &soc) const {
+  const machine::ScalarCost &cost = soc.scalar;
+  return integer_ops * cost.instruction_cycles + float_ops * cost.float_cycles +
+         divisions * cost.divide_cycles + accesses * cost.dcache_hit_cycles +
+         misses * soc.gm.scalar_latency_cycles;
+}
+
 std::vector<Step> FindSteps(func::FuncOp kernel) {
   std::vector<Step> steps;
   for (Operation &op : kernel.getBody().front()) {
@@ -181,6 +334,7 @@ std::vector<Step> FindSteps(func::FuncOp kernel) {
       continue;
     Step step;
     setPosition(op.getLoc(), step);
+    extend(op, step);
     if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
       describeGeneric(generic, step);
     } else {

@@ -146,12 +146,21 @@ bool Compilation::FrontEnd() {
 
 bool Compilation::Lower() {
   mlir::ModuleOp module = *kernel_->module;
-  if (mlir::failed(mlir::verify(module))) {
-    diagnostics_.Error("cannot-lower", {}, "the front end made an invalid module");
-    return false;
+  std::string complaint;
+  {
+    context_.printOpOnDiagnostic(false);
+    mlir::ScopedDiagnosticHandler handler(&context_, [&](mlir::Diagnostic &diagnostic) {
+      complaint += diagnostic.str() + "\n";
+      return mlir::success();
+    });
+    if (mlir::failed(mlir::verify(module))) {
+      stages_->ReportFault("front-end", {}, complaint);
+      return false;
+    }
   }
   auto functions = module.getOps<mlir::func::FuncOp>();
   mlir::func::FuncOp kernel = *functions.begin();
+  analysis::WarnOfParallelReads(kernel, diagnostics_);
   *artifact_.mutable_launch() = DescribeKernel(kernel);
   report_->set_compulsory_bytes(CompulsoryBytes(artifact_.launch()));
   stages_->Dump("kernel-form", module);

@@ -1,5 +1,8 @@
 #include "compiler/driver/stages.h"
 
+#include <utility>
+
+#include "compiler/ir/refusal.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -67,13 +70,11 @@ bool Stages::Run(const std::string &name, mlir::ModuleOp module,
                  const std::function<void(mlir::OpPassManager &)> &build) {
   bool succeeded = false;
   Time(name, [&] {
+    // Notes hold no IR: it means nothing to who wrote the kernel.
+    module.getContext()->printOpOnDiagnostic(false);
     mlir::ScopedDiagnosticHandler handler(module.getContext(), [&](mlir::Diagnostic &diagnostic) {
-      if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
-        return mlir::success();
-      diag::DiagnosticBuilder built =
-          diagnostics_->Error("cannot-lower", RangeOf(diagnostic.getLocation()), diagnostic.str());
-      for (mlir::Diagnostic &note : diagnostic.getNotes())
-        built.Note(RangeOf(note.getLocation()), note.str());
+      if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+        Report(name, diagnostic);
       return mlir::success();
     });
     mlir::PassManager passes(module.getContext(), mlir::ModuleOp::getOperationName());
@@ -89,8 +90,32 @@ bool Stages::Run(const std::string &name, mlir::ModuleOp module,
     succeeded = mlir::succeeded(passes.run(module));
   });
   if (!succeeded && !diagnostics_->HasErrors())
-    diagnostics_->Error("cannot-lower", {}, "the stage '" + name + "' failed without a word");
+    ReportFault(name, {}, "a pass failed without a word");
   return succeeded;
+}
+
+void Stages::Report(const std::string &stage, mlir::Diagnostic &diagnostic) {
+  diag::SourceRange where = RangeOf(diagnostic.getLocation());
+  std::string message = diagnostic.str();
+  if (!llvm::StringRef(message).starts_with(ir::kRefusal))
+    return ReportFault(stage, where, message);
+  diag::DiagnosticBuilder built = diagnostics_->Error("cannot-lower", where, message);
+  for (mlir::Diagnostic &note : diagnostic.getNotes())
+    built.Note(RangeOf(note.getLocation()), note.str());
+}
+
+void Stages::ReportFault(const std::string &stage, diag::SourceRange where,
+                         const std::string &detail) {
+  // One fault makes many complaints; the first is the one to look into.
+  if (std::exchange(faulty_, true))
+    return;
+  diagnostics_
+      ->Error("internal-error", where,
+              "internal error of the compiler in the stage '" + stage +
+                  "', met while lowering this statement: the fault is pyasc's, not the kernel's")
+      .Note("please report it with the kernel's file, the command with its arguments and target, "
+            "and the output of `pyasc --version`")
+      .Note("detail for that report: " + detail.substr(0, detail.find('\n')));
 }
 
 } // namespace pyasc::compiler

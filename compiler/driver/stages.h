@@ -26,19 +26,27 @@ public:
   // Times `work` as one stage.
   void Time(const std::string &name, const std::function<void()> &work);
 
-  // Runs a pipeline over `module` as one stage. An error of a pass becomes a diagnostic with the
-  // code "cannot-lower" at the source line that the op came from. True: it succeeded.
+  // Runs a pipeline over `module` as one stage. A pass refuses a kernel with an error that begins
+  // with ir::kRefusal: it becomes a diagnostic with the code "cannot-lower" at the source line that
+  // the op came from. Any other error, a verifier's above all, is a fault of ours: the code
+  // "internal-error", what to send us, and no IR. True: it succeeded.
   bool Run(const std::string &name, mlir::ModuleOp module,
            const std::function<void(mlir::OpPassManager &)> &build);
 
   // Keeps the module's text as "stages/NN-name.mlir" when dumping.
   void Dump(const std::string &name, mlir::ModuleOp module);
 
+  // Reports a fault of the compiler itself; only the first is.
+  void ReportFault(const std::string &stage, diag::SourceRange where, const std::string &detail);
+
 private:
+  void Report(const std::string &stage, mlir::Diagnostic &diagnostic);
+
   diag::DiagnosticList *diagnostics_;
   v1::CompileReport *report_;
   v1::Artifact *artifact_;
   bool dump_;
+  bool faulty_ = false;
   int dumped_ = 0;
   std::string last_;
 };

@@ -252,31 +252,34 @@ Value EmitArgExtremum(Emitter &e, const BoundCall &call) {
   Value best = e.NewTensor(range, t, kept), index = e.NewTensor(range, DType::Int64, kept);
   if (best.IsInvalid() || index.IsInvalid())
     return Value::Invalid();
-  e.LoopNest(range, kept, [&](const std::vector<Value> &at) {
-    auto place = [&](const Value &tensor) {
-      return at.empty() ? tensor : e.View(range, tensor, Value::TupleOf(at));
-    };
-    auto element = [&](const Value &k) {
-      std::vector<Value> key = at;
-      key.insert(key.begin() + axis, k);
-      return e.Subscript(range, x, Value::TupleOf(key));
-    };
-    e.StoreElement(range, place(best), element(Value::WeakInt(0)));
-    e.StoreElement(range, place(index), Value::IntConstant(0, DType::Int64, false));
-    e.LoopNest(range, {n}, [&](const std::vector<Value> &k) {
-      Value v = element(k[0]), old = e.LoadElement(range, place(best)),
-            old_index = e.LoadElement(range, place(index));
-      ScalarOps ops = e.Ops(range);
-      mlir::Value a = e.Ssa(v), b = e.Ssa(old);
-      mlir::Value better = ops.Compare(max ? CompareOp::Gt : CompareOp::Lt, a, b, t);
-      if (IsFloat(t)) // nothing beats a NaN, and a NaN beats every number
-        better = ops.And(ops.Or(better, ops.IsNan(a)), ops.Not(ops.IsNan(b)));
-      e.StoreElement(range, place(best), Value::Scalar(t, ops.Select(better, a, b)));
-      e.StoreElement(
-          range, place(index),
-          Value::Scalar(DType::Int64, ops.Select(better, e.Ssa(k[0]), e.Ssa(old_index))));
-    });
-  });
+  e.LoopNest(
+      range, kept,
+      [&](const std::vector<Value> &at) {
+        auto place = [&](const Value &tensor) {
+          return at.empty() ? tensor : e.View(range, tensor, Value::TupleOf(at));
+        };
+        auto element = [&](const Value &k) {
+          std::vector<Value> key = at;
+          key.insert(key.begin() + axis, k);
+          return e.Subscript(range, x, Value::TupleOf(key));
+        };
+        e.StoreElement(range, place(best), element(Value::WeakInt(0)));
+        e.StoreElement(range, place(index), Value::IntConstant(0, DType::Int64, false));
+        e.LoopNest(range, {n}, [&](const std::vector<Value> &k) {
+          Value v = element(k[0]), old = e.LoadElement(range, place(best)),
+                old_index = e.LoadElement(range, place(index));
+          ScalarOps ops = e.Ops(range);
+          mlir::Value a = e.Ssa(v), b = e.Ssa(old);
+          mlir::Value better = ops.Compare(max ? CompareOp::Gt : CompareOp::Lt, a, b, t);
+          if (IsFloat(t)) // nothing beats a NaN, and a NaN beats every number
+            better = ops.And(ops.Or(better, ops.IsNan(a)), ops.Not(ops.IsNan(b)));
+          e.StoreElement(range, place(best), Value::Scalar(t, ops.Select(better, a, b)));
+          e.StoreElement(
+              range, place(index),
+              Value::Scalar(DType::Int64, ops.Select(better, e.Ssa(k[0]), e.Ssa(old_index))));
+        });
+      },
+      /*parallel=*/true);
   if (*keep) {
     Value v = index;
     if (call.args[1].IsNone())

@@ -3,6 +3,10 @@
 #include <functional>
 #include <map>
 
+#include "compiler/transform/cells.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
 namespace pyasc {
 
 using llvm::ArrayRef;
@@ -134,6 +138,13 @@ private:
   }
 
   void tryToRaise(Group &group, unsigned depth) {
+    // What can never be raised has no need of dependences to explain it: those on itself and on
+    // its neighbours are assumed, not found.
+    for (unsigned s : group.statements)
+      if (group.reason.empty())
+        group.reason = nest.statements[s].obstacle;
+    if (!group.reason.empty())
+      return;
     for (const Dependence &d : dependences) {
       bool isInside = llvm::is_contained(group.statements, d.from) &&
                       llvm::is_contained(group.statements, d.to);
@@ -153,7 +164,25 @@ private:
       group.raised.reset();
   }
 
+  // `if x > m: m = x` on floats is no maximum: it passes over a NaN.
+  bool isComparedExtremum(unsigned statement) const {
+    mlir::Operation *store = nest.statements[statement].op;
+    if (!llvm::isa<mlir::affine::AffineStoreOp, mlir::memref::StoreOp>(store))
+      return false;
+    auto choice = storedValue(store).getDefiningOp<mlir::arith::SelectOp>();
+    auto compare = choice ? choice.getCondition().getDefiningOp<mlir::arith::CmpFOp>() : nullptr;
+    if (!compare)
+      return false;
+    mlir::Value yes = choice.getTrueValue(), no = choice.getFalseValue();
+    return (compare.getLhs() == yes && compare.getRhs() == no) ||
+           (compare.getLhs() == no && compare.getRhs() == yes);
+  }
+
   std::string explain(const Dependence &d) const {
+    if (d.from == d.to && isComparedExtremum(d.from))
+      return "the comparison on line " + std::to_string(lineOf(nest.statements[d.from].op)) +
+             " keeps a maximum or minimum without its NaNs; write max() or min() where NaNs may "
+             "win";
     std::string text = d.isIndependent ? "dependence" : "loop-carried dependence";
     if (d.buffer)
       text += " on " + describeBuffer(d.buffer);

@@ -1,9 +1,12 @@
 #include "compiler/transform/nest.h"
 
+#include "compiler/transform/convert_branches.h"
 #include "mlir/Dialect/Affine/IR/AffineValueMap.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IntegerSet.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -34,6 +37,31 @@ bool isPureScalar(Operation *op) {
 }
 
 bool isLoad(Operation *op) { return isa<affine::AffineLoadOp, memref::LoadOp>(op); }
+
+std::string onLine(Operation *op) {
+  unsigned line = lineOf(op);
+  return line ? " on line " + std::to_string(line) : "";
+}
+
+// Why an op that is no store keeps the loops around it.
+std::string describeOpaque(Operation *op) {
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    auto why = branch->getAttrOfType<StringAttr>(kBranchReason);
+    return "the `if`" + onLine(op) + " stays a branch" +
+           (why ? ", since " + why.getValue().str() : "") + "; write `a if c else b` or asc.where";
+  }
+  if (isa<affine::AffineIfOp>(op))
+    return "the `if`" + onLine(op) + " stays a branch";
+  if (isa<scf::WhileOp>(op))
+    return "the loop" + onLine(op) + " ends when a value that it computes says so";
+  if (isa<scf::ForOp>(op))
+    return "how often the loop" + onLine(op) + " runs is read from memory";
+  if (op->getName().getStringRef() == "asc.check")
+    return "an index" + onLine(op) + " is checked when it runs";
+  if (isa<linalg::LinalgOp, memref::CopyOp>(op))
+    return "the tensor operation" + onLine(op) + " stands in a loop";
+  return "'" + op->getName().getStringRef().str() + "' runs in order";
+}
 
 } // namespace
 
@@ -387,7 +415,7 @@ void Nest::addStatement(Operation *op, ArrayRef<unsigned> enclosing, ArrayRef<Co
                            " is not affine in the loops around it";
   } else {
     addOpaqueAccesses(op, statement);
-    statement.obstacle = "'" + op->getName().getStringRef().str() + "' runs in order";
+    statement.obstacle = describeOpaque(op);
   }
 
   llvm::SmallVector<Value> worklist;
@@ -446,7 +474,10 @@ bool Nest::visit(Block &block, llvm::SmallVectorImpl<unsigned> &enclosing,
         isa<ViewLikeOpInterface>(op))
       continue;
     if (op.getNumResults() != 0) {
-      reason = "'" + op.getName().getStringRef().str() + "' is not understood inside a loop";
+      reason =
+          isa<memref::AllocOp, memref::AllocaOp>(op)
+              ? "what an iteration computes" + onLine(&op) + " goes through a tensor of its own"
+              : "'" + op.getName().getStringRef().str() + "' is not understood inside a loop";
       return false;
     }
     if (statements.size() >= kMaxStatements) {

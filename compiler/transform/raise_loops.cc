@@ -3,6 +3,7 @@
 // In: affine.for nests over affine.load/store and pure scalar ops (kernel form). Out: the same
 // computation as structured operations in dependence order, inside the loops that have to stay;
 // those carry asc.scalar_reason. A nest of which nothing can be raised is left untouched.
+#include "compiler/transform/convert_branches.h"
 #include "compiler/transform/emit.h"
 #include "compiler/transform/expand_cells.h"
 #include "compiler/transform/pass_counts.h"
@@ -54,6 +55,7 @@ private:
   bool raise(AffineForOp loop) {
     // Work on a copy: what cannot be raised had better stay as its author wrote it.
     auto trial = cast<AffineForOp>(OpBuilder(loop).clone(*loop));
+    convertBranches(trial);
     std::string reason;
     std::optional<Nest> nest = Nest::analyse(trial, reason);
     if (!nest) {

@@ -28,31 +28,70 @@ double Quantile(const std::vector<double> &sorted, double q) {
   return sorted[low] + (rank - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-void AddRooflines(const v1::CompileReport &compile, const std::vector<v1::PhaseProfile> &phases,
-                  double kernel_us, v1::ProfileReport *report) {
-  if (kernel_us <= 0 || compile.peak_gflops() <= 0)
-    return;
-  double hbm_bytes = 0;
-  bool measured = false;
-  for (const v1::PhaseProfile &phase : phases)
+// Paths between global memory and the cores; every byte that a core sees takes one of them.
+bool IsGlobalPath(const v1::PathTraffic &path) {
+  return path.path() == "gm_to_ub" || path.path() == "ub_to_gm" || path.path() == "gm_to_l1" ||
+         path.path() == "l0c_to_gm" || path.path() == "gm_to_scalar" ||
+         path.path() == "scalar_to_gm";
+}
+
+void AddMovedBytes(v1::ProfileReport *report) {
+  report->clear_moved_bytes();
+  for (const v1::PhaseProfile &phase : report->phases())
     for (const v1::PathTraffic &path : phase.paths())
+      if (IsGlobalPath(path))
+        report->set_moved_bytes(report->moved_bytes() + static_cast<double>(path.bytes()));
+}
+
+void AddImbalance(v1::PhaseProfile *phase) {
+  phase->clear_imbalance();
+  double sum = 0, slowest = 0;
+  for (double time : phase->core_time_us()) {
+    sum += time;
+    slowest = std::max(slowest, time);
+  }
+  if (phase->core_time_us_size() > 1 && sum > 0)
+    phase->set_imbalance(std::max(0.0, slowest * phase->core_time_us_size() / sum - 1));
+}
+
+// Bytes that HBM surely had to carry: those counted there. The scalar unit's own cache is not
+// followed behind L2: with such traffic, or none counted, at least what the kernel needs.
+double HbmBytes(const v1::ProfileReport &report) {
+  double counted = 0;
+  bool all = false;
+  for (const v1::PhaseProfile &phase : report.phases())
+    for (const v1::PathTraffic &path : phase.paths()) {
       if (path.path() == "hbm_read" || path.path() == "hbm_write") {
-        hbm_bytes += static_cast<double>(path.bytes());
-        measured = true;
+        counted += static_cast<double>(path.bytes());
+        all = true;
       }
-  if (!measured)
-    hbm_bytes = compile.compulsory_bytes();
-  if (hbm_bytes <= 0 || compile.peak_bandwidth_gb_per_s() <= 0)
+    }
+  for (const v1::PhaseProfile &phase : report.phases())
+    for (const v1::PathTraffic &path : phase.paths())
+      all &= path.path() != "gm_to_scalar" && path.path() != "scalar_to_gm";
+  return all ? counted : std::max(counted, report.compile().compulsory_bytes());
+}
+
+void AddRooflines(v1::ProfileReport *report) {
+  const v1::CompileReport &compile = report->compile();
+  double time = report->kernel_us(), bytes = HbmBytes(*report);
+  if (time <= 0 || bytes <= 0 || compile.peak_gflops() <= 0 ||
+      compile.peak_bandwidth_gb_per_s() <= 0)
     return;
   v1::Roofline *roofline = report->add_rooflines();
   roofline->set_level("hbm");
-  roofline->set_flops_per_byte(compile.flops() / hbm_bytes);
-  // 1 flop/us is 1e6 flop/s, so flops / us / 1e3 is GFLOP/s.
-  roofline->set_achieved_gflops(compile.flops() / kernel_us / 1e3);
-  roofline->set_roof_gflops(std::min(compile.peak_gflops(), roofline->flops_per_byte() *
-                                                                compile.peak_bandwidth_gb_per_s()));
-  if (roofline->roof_gflops() > 0)
-    roofline->set_fraction(roofline->achieved_gflops() / roofline->roof_gflops());
+  // 1 flop/us is 1e6 flop/s, so flops / us / 1e3 is GFLOP/s; bytes alike.
+  roofline->set_flops_per_byte(compile.flops() / bytes);
+  roofline->set_achieved_gflops(compile.flops() / time / 1e3);
+  roofline->set_achieved_gb_per_s(bytes / time / 1e3);
+  roofline->set_roof_gb_per_s(compile.peak_bandwidth_gb_per_s());
+  double at_bandwidth = roofline->flops_per_byte() * compile.peak_bandwidth_gb_per_s();
+  roofline->set_roof_gflops(std::min(compile.peak_gflops(), at_bandwidth));
+  roofline->set_roof(at_bandwidth <= compile.peak_gflops() ? "memory" : "compute");
+  double least =
+      std::max(compile.flops() / compile.peak_gflops(), bytes / compile.peak_bandwidth_gb_per_s()) /
+      1e3;
+  roofline->set_fraction(least / time);
 }
 
 } // namespace
@@ -70,7 +109,7 @@ void BuildReport(const v1::Artifact &artifact, const device::LaunchOutcome &outc
 
   bool simulated = artifact.target() == "sim";
   report->mutable_trust()->set_source(simulated ? "simulated" : "measured");
-  report->mutable_trust()->set_clock(simulated                     ? "simulated cycles"
+  report->mutable_trust()->set_clock(simulated                     ? "cycles of the timing model"
                                      : artifact.target() == "host" ? "monotonic clock"
                                                                    : "device events");
   const machine::Soc *soc = simulated ? machine::FindSoc(artifact.soc()) : nullptr;
@@ -82,19 +121,20 @@ void BuildReport(const v1::Artifact &artifact, const device::LaunchOutcome &outc
         c.rows, c.chips, 100 * c.worst_error, 100 * c.median_error));
   }
   if (report->trust().caches().empty())
-    report->mutable_trust()->set_caches(simulated ? "cold" : "as left by the run before");
+    report->mutable_trust()->set_caches(simulated ? "cold" : "warm");
 
   report->set_kernel_us(outcome.kernel_us);
   report->set_launch_us(outcome.launch_us);
   report->clear_phases();
   for (const v1::PhaseProfile &phase : outcome.phases)
-    *report->add_phases() = phase;
+    AddImbalance(&(*report->add_phases() = phase));
   report->clear_lines();
   for (const v1::LineTime &line : outcome.lines)
     *report->add_lines() = line;
   *report->mutable_compile() = artifact.report();
+  AddMovedBytes(report);
   report->clear_rooflines();
-  AddRooflines(artifact.report(), outcome.phases, outcome.kernel_us, report);
+  AddRooflines(report);
   *report->mutable_verdict() = Judge(*report);
 }
 

@@ -59,6 +59,7 @@ absl::StatusOr<PhaseResult> Engine::Run(const PhaseRequest &request, GlobalMemor
     Core &core = *active_[n];
     core.active = core.end = core.scalar_active = core.scalar_wait = 0;
     core.scalar.instructions = core.scalar.cache_misses = 0;
+    core.cache.written_back = 0;
     core.scalar.counts.clear();
     core.scalar.miss_time.clear();
     for (PipeState &pipe : core.pipes)
@@ -686,6 +687,10 @@ PhaseResult Engine::Collect() {
     result.busy[0] += core->scalar_active - core->scalar_wait;
     result.wait[0] += core->scalar_wait;
     result.instructions[0] += core->scalar.instructions;
+    traffic_.bytes[static_cast<int>(Path::kGmToScalar)] +=
+        core->scalar.cache_misses * DataCache::kLineBytes;
+    traffic_.bytes[static_cast<int>(Path::kScalarToGm)] +=
+        core->cache.written_back * DataCache::kLineBytes;
     if (request_.profile)
       for (size_t n = 0; n < code_->instructions.size(); ++n)
         if (core->scalar.counts[n] != 0)

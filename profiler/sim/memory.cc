@@ -143,6 +143,7 @@ DataCache::Line *DataCache::Fill(GlobalMemory &gm, uint64_t address, bool data) 
 void DataCache::WriteBack(GlobalMemory &gm, Line &line) {
   if (line.limit == 0 || !line.dirty)
     return;
+  ++written_back;
   if (GlobalMemory::Allocation *to = gm.Find(line.tag * kLineBytes, line.limit))
     std::memcpy(to->data() + (line.tag * kLineBytes - to->address), line.data, line.limit);
   line.dirty = false;

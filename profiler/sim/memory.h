@@ -129,6 +129,8 @@ public:
   void Reset();
 
   static constexpr int64_t kLineBytes = 64;
+  // Lines that were written back; the user sets it to zero.
+  int64_t written_back = 0;
 
 private:
   static constexpr int kWays = 4;

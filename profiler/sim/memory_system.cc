@@ -12,9 +12,9 @@ constexpr int kRequestsAtOnce = 32;
 } // namespace
 
 std::string_view PathName(Path path) {
-  constexpr std::string_view kNames[kNumPaths] = {"gm_to_ub",  "ub_to_gm",  "gm_to_l1", "l1_to_l0a",
-                                                  "l1_to_l0b", "l0c_to_gm", "l2_read",  "l2_write",
-                                                  "hbm_read",  "hbm_write"};
+  constexpr std::string_view kNames[kNumPaths] = {
+      "gm_to_ub", "ub_to_gm", "gm_to_l1", "l1_to_l0a", "l1_to_l0b",    "l0c_to_gm",
+      "l2_read",  "l2_write", "hbm_read", "hbm_write", "gm_to_scalar", "scalar_to_gm"};
   return kNames[static_cast<int>(path)];
 }
 
@@ -27,6 +27,9 @@ double PathPeak(Path path, const machine::Soc &soc, int64_t cores) {
     return soc.gm.hbm_read_gb_per_s;
   case Path::kHbmWrite:
     return soc.gm.hbm_write_gb_per_s;
+  case Path::kGmToScalar:
+  case Path::kScalarToGm:
+    return 0;
   default:
     return soc.path(PathName(path)).bytes_per_cycle * soc.clock_ghz * static_cast<double>(cores);
   }

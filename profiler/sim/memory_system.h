@@ -29,9 +29,12 @@ enum class Path {
   kL2Read,
   kL2Write,
   kHbmRead,
-  kHbmWrite
+  kHbmWrite,
+  // Lines of the scalar unit's data cache.
+  kGmToScalar,
+  kScalarToGm
 };
-inline constexpr int kNumPaths = 10;
+inline constexpr int kNumPaths = 12;
 std::string_view PathName(Path path);
 // GB/s of one path over `cores` cores; 0: not known.
 double PathPeak(Path path, const machine::Soc &soc, int64_t cores);

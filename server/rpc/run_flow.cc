@@ -159,6 +159,25 @@ absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
   for (const std::string &name : start_.options().outputs())
     if (absl::Status s = AddOutput(name, values); !s.ok())
       return s;
+  return start_.options().all_outputs() ? AddOtherOutputs(values) : absl::OkStatus();
+}
+
+absl::Status RunFlow::AddOtherOutputs(std::span<const contract::LaunchValue> values) {
+  std::vector<std::string> names;
+  for (const v1::Parameter &parameter : artifact_.launch().parameters())
+    if (parameter.has_tensor() &&
+        (parameter.access() == v1::ACCESS_WRITE || parameter.access() == v1::ACCESS_READ_WRITE))
+      names.push_back(parameter.name());
+  for (const v1::Result &result : artifact_.launch().results())
+    names.push_back(result.name());
+  for (const std::string &name : names) {
+    bool known = std::any_of(outputs_.begin(), outputs_.end(),
+                             [&](const OutputTensor &output) { return output.name == name; });
+    if (known)
+      continue;
+    if (absl::Status s = AddOutput(name, values); !s.ok())
+      return s;
+  }
   return absl::OkStatus();
 }
 

@@ -61,6 +61,8 @@ private:
   absl::Status AddArgument(const v1::Parameter &parameter,
                            std::vector<contract::LaunchValue> &values);
   absl::Status AddOutput(const std::string &name, std::span<const contract::LaunchValue> values);
+  // What the kernel writes and returns that was not asked for by name.
+  absl::Status AddOtherOutputs(std::span<const contract::LaunchValue> values);
   void OnLaunched(LaunchAnswer answer);
   void ReportStage(const char *stage);
   void End(FlowResult result);

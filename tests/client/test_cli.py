@@ -116,6 +116,8 @@ def test_without_out_the_outputs_are_printed(cli, service, kernel):
                                     execution_pb2.RunDone(outcome=compile_pb2.OUTCOME_OK))
     done = cli("run", kernel, "--arg", "x=1", server=service)
     assert done.stdout == "y = i32[9] [0, 1, 2, 3, 4, 5, ...]\nreturn = 0.5\n"
+    # One look-up of the cache, by the run itself.
+    assert service.run_starts[0].options.all_outputs and not service.compile_requests
 
 
 def test_what_the_kernel_prints_goes_to_standard_output(cli, service, kernel, tmp_path):
@@ -267,7 +269,7 @@ def test_the_articles_form_writes_an_object_and_reports_on_the_chip(cli, service
                                                             compile_pb2.TARGET_SIM]
     for part in ("for sim", "800.0 us a launch", "2.50 TFLOP/s", "20 of 24 cores",
                  "1024 iterations", "saxpy.py:4", "y is read at another index",
-                 "moved 2.0 times", "1. the scalar unit runs line 4"):
+                 "needed (2.0 times)", "1. the scalar unit runs line 4"):
         assert part in done.stdout, done.stdout
 
 
@@ -275,7 +277,7 @@ def profile_report():
     report = report_pb2.ProfileReport(schema_version=1, kernel_us=812.5, launch_us=3, cache="hit")
     report.verdict.bound_by = "memory"
     report.verdict.roof_fraction = 0.83
-    report.verdict.summary = "HBM reads fill the time"
+    report.verdict.summary = "memory bound: HBM reads fill the time"
     report.trust.source = "simulated"
     report.launch.kernel, report.launch.driver = "saxpy", "sim"
     phase = report.phases.add(entry="saxpy", core="aiv", blocks=40, time_us=812.5, cycles=1500000)

@@ -115,7 +115,9 @@ def execute(service, start, values):
     if start.options.profile:
         done.report.kernel_us = 12.5
         done.report.verdict.bound_by = "memory"
-        done.report.verdict.summary = "HBM reads fill the time"
+        done.report.verdict.summary = "memory bound: HBM reads fill the time"
+        done.report.launch.driver = "sim"
+        done.report.trust.source = "simulated"
         done.report.verdict.advice.add(text="use larger tiles",
                                        range=diagnostics_pb2.SourceRange(line=3))
     return outputs, done
@@ -511,8 +513,9 @@ def test_the_profiler_collects_what_runs_inside_it(fake):
     assert len(inner.launches) == 1
     report = profiler.report()
     for part in ("saxpy", "25.0 us", "x=f32[2]", "alpha=1.0", "memory bound", f"{__file__}:3",
-                 "use larger tiles"):
+                 "use larger tiles", "target", "on sim are simulated", "on sim: memory bound"):
         assert part in report, report
+    assert report.count("memory bound") == 1
 
 
 def test_calls_from_many_threads_do_not_mix(fake):

@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+#include "compiler/ir/refusal.h"
 #include "compiler/target/ascend/live_ranges.h"
 #include "compiler/target/ascend/npu.h"
 #include "compiler/target/ascend/passes.h"
@@ -68,9 +69,10 @@ LogicalResult placeSpace(Space space, SmallVector<LiveRange> ranges, int64_t cap
     int64_t bytes = range.buffer.totalBytes();
     int64_t address = lowestFree(placed, range, bytes, alignmentOf(space));
     if (address + bytes > capacity) {
-      InFlightDiagnostic error = range.buffer.emitError("the buffers of this step need more ")
-                                 << stringifySpace(space) << " than the " << capacity
-                                 << " bytes of a core; " << bytes << " bytes more do not fit";
+      InFlightDiagnostic error = range.buffer.emitError(ir::kRefusal)
+                                 << ": the buffers of this step need more " << stringifySpace(space)
+                                 << " than the " << capacity << " bytes of a core; " << bytes
+                                 << " bytes more do not fit";
       size_t named = 0;
       for (const Placed &holder : placed)
         if (holder.range.overlaps(range) && named++ < kHoldersToName)

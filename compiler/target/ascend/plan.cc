@@ -5,6 +5,7 @@
 // this order; see plan.h.
 #include "compiler/target/ascend/plan.h"
 
+#include "compiler/ir/refusal.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -178,13 +179,18 @@ LogicalResult Planner::run() {
   SmallVector<Attribute> lowered;
   for (const Lowered &record : records) {
     auto position = record.loc->findInstanceOf<FileLineColLoc>();
-    lowered.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr("file",
-                              position ? position.getFilename() : builder.getStringAttr("")),
-         builder.getNamedAttr("line", builder.getI64IntegerAttr(position ? position.getLine() : 0)),
-         builder.getNamedAttr("unit", builder.getStringAttr(record.unit)),
-         builder.getNamedAttr("what", builder.getStringAttr(record.what)),
-         builder.getNamedAttr("reason", builder.getStringAttr(record.reason))}));
+    SmallVector<NamedAttribute> fields = {
+        builder.getNamedAttr("file", position ? position.getFilename() : builder.getStringAttr("")),
+        builder.getNamedAttr("line", builder.getI64IntegerAttr(position ? position.getLine() : 0)),
+        builder.getNamedAttr("unit", builder.getStringAttr(record.unit)),
+        builder.getNamedAttr("what", builder.getStringAttr(record.what)),
+        builder.getNamedAttr("reason", builder.getStringAttr(record.reason))};
+    if (record.cores > 0) {
+      fields.push_back(builder.getNamedAttr("cores", builder.getI64IntegerAttr(record.cores)));
+      fields.push_back(
+          builder.getNamedAttr("cores_reason", builder.getStringAttr(record.coresReason)));
+    }
+    lowered.push_back(builder.getDictionaryAttr(fields));
   }
   module->setAttr(kLowered, builder.getArrayAttr(lowered));
   function.erase();
@@ -222,7 +228,7 @@ LogicalResult Planner::planStep(ArrayRef<Operation *> steps, size_t &taken) {
     if (!reason.empty())
       reasons += (reasons.empty() ? "" : "; ") + unit.name.str() + ": " + reason;
   }
-  return steps.front()->emitError("cannot be lowered for the Ascend target: ") << reasons;
+  return steps.front()->emitError(ir::kRefusal) << " for the Ascend target: " << reasons;
 }
 
 Phase Planner::begin(Location loc, StringRef core, int64_t blocks) {

@@ -99,6 +99,9 @@ struct Lowered {
   std::string unit;   // "cube", "vector", "scalar"
   std::string what;   // "contraction 1024x1024x1024 f32"
   std::string reason; // why no better unit; "" on the preferred one
+  // Scalar steps: cores that share the step, and what keeps it from being all of them.
+  int64_t cores = 0;
+  std::string coresReason = {};
 };
 
 class Planner {

@@ -37,6 +37,8 @@ void record(Planner &planner, Operation *step, const ScalarSplit &split) {
   Lowered lowered{step->getLoc(), "scalar", describe(step, split.blocks), ""};
   if (auto reason = step->getAttrOfType<StringAttr>("asc.scalar_reason"))
     lowered.reason = reason.getValue().str();
+  lowered.cores = split.blocks;
+  lowered.coresReason = split.reason;
   planner.record(std::move(lowered));
 }
 

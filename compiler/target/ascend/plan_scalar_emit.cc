@@ -142,8 +142,10 @@ LogicalResult PhaseEmitter::atStart(llvm::function_ref<LogicalResult()> make) {
   atStart_ = true;
   LogicalResult result = make();
   atStart_ = false;
+  // Where only constants stand before this point nothing has started: later constants go behind
+  // the last of them, and what starts must go behind those.
   Block::iterator point = builder_.getInsertionPoint();
-  if (point != entry_->begin())
+  if (point != entry_->begin() && &*std::prev(point) != constantsEnd_)
     startEnd_ = &*std::prev(point);
   return result;
 }

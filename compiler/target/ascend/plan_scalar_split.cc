@@ -7,6 +7,7 @@
 #include "compiler/target/ascend/npu.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -130,8 +131,8 @@ private:
     result_.reason = std::move(reason);
     return result_;
   }
-  bool no(const char *reason) {
-    reason_ = reason;
+  bool no(std::string reason) {
+    reason_ = std::move(reason);
     return false;
   }
 
@@ -149,6 +150,20 @@ private:
     Linear form = constant(low);
     form.coefs[k] = step;
     return Range{{form}, {form}};
+  }
+
+  static std::string nameOf(Value base) {
+    auto argument = dyn_cast<BlockArgument>(base);
+    auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
+    if (!function)
+      return "";
+    auto name =
+        function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), ir::AscDialect::kName);
+    return name ? "'" + name.str() + "'" : "";
+  }
+  static std::string inside(Value base) {
+    std::string name = nameOf(base);
+    return name.empty() ? "" : " in " + name;
   }
 
   //===--- Entering the step ---===//
@@ -374,7 +389,7 @@ private:
     }
     auto at = flatten(memref, indices);
     if (!at)
-      return no("where it writes is known at run time only");
+      return no("where it writes" + inside(base) + " is known at run time only");
     written_.push_back({base, bytesOf(cast<MemRefType>(base.getType()).getElementType()), *at});
     return true;
   }
@@ -530,14 +545,18 @@ private:
         continue;
       std::optional<int64_t> needed = boundaries(write);
       if (!needed)
-        return fail("two cores might write into one cache line");
+        return fail("iterations might write into the same 64-byte cache line" +
+                    (nameOf(write.base).empty() ? "" : " of " + nameOf(write.base)));
       multiple = std::lcm(multiple, *needed);
     }
     int64_t chunk = llvm::divideCeil(result_.trips, cores_);
     result_.chunk = llvm::divideCeil(chunk, multiple) * multiple;
     result_.blocks = llvm::divideCeil(result_.trips, result_.chunk);
-    if (result_.blocks == 1)
-      result_.reason = "the work is smaller than what cache lines allow to divide";
+    if (result_.chunk > chunk)
+      result_.reason = "a core writes whole 64-byte cache lines, so that it takes " +
+                       std::to_string(multiple) + " iterations at least";
+    else if (result_.blocks < cores_)
+      result_.reason = std::to_string(result_.trips) + " iterations do not divide further";
     return result_;
   }
 

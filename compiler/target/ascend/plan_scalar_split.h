@@ -26,7 +26,7 @@ struct ScalarSplit {
   int64_t blocks = 1;
   // Tensors allocated inside: each core needs a copy of its own.
   llvm::SmallVector<mlir::Value> privateTensors;
-  std::string reason; // why blocks is 1
+  std::string reason; // why not all cores take part; "" when they do
 
   bool divided() const { return blocks > 1; }
 };

@@ -14,5 +14,5 @@ module attributes {npu.soc = "ascend910b3", npu.stage = "planned", npu.workspace
     return
   }
 }
-// CHECK: error: the buffers of this step need more ub than the {{[0-9]+}} bytes of a core; 160000 bytes more do not fit
+// CHECK: error: cannot be lowered: the buffers of this step need more ub than the {{[0-9]+}} bytes of a core; 160000 bytes more do not fit
 // CHECK: note: 160000 bytes are held at the same time for this

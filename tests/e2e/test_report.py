@@ -1,0 +1,173 @@
+"""The profile report agrees with itself, for every example kernel and some that stay scalar."""
+
+import json
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import cli
+import kernels
+
+GLOBAL_PATHS = {"gm_to_ub", "ub_to_gm", "gm_to_l1", "l0c_to_gm", "gm_to_scalar", "scalar_to_gm"}
+BOUNDS = {"memory", "compute", "launch", "scalar", "vector", "cube", "transfer", "latency"}
+SLACK = 1e-6
+
+SCALAR = {
+    "histogram": ("""
+def k(x: asc.int32[4096], h: asc.int32[256]):
+    for i in asc.parallel_for(0, 4096):
+        h[x[i]] += 1
+""", {"x": "zeros:i32[4096]", "h": "zeros:i32[256]"}),
+    "argmax_rows": ("""
+def k(x: asc.float32[256, 1024], o: asc.int32[256]):
+    for i in asc.parallel_for(0, 256):
+        o[i] = asc.argmax(x[i])
+""", {"x": "randn:f32[256,1024],seed=1", "o": "zeros:i32[256]"}),
+    "argmin_rows": ("""
+def k(x: asc.float32[256, 1024], o: asc.float32[256]):
+    for i in asc.parallel_for(0, 256):
+        o[i] = float(asc.argmin(x[i]))
+""", {"x": "randn:f32[256,1024],seed=1", "o": "zeros:f32[256]"}),
+    "scan": ("""
+def k(x: asc.float32[512], y: asc.float32[512]):
+    s = 0.0
+    for i in range(512):
+        s = s * 0.5 + x[i]
+        y[i] = s
+""", {"x": "ones:f32[512]", "y": "zeros:f32[512]"}),
+}
+
+
+def profile(command, folder):
+    done = subprocess.run([*command, "--json", f"{folder}/r.json"], capture_output=True, text=True,
+                          timeout=300)
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "r.json").read_text()), done.stdout
+
+
+def scalar_command(name, folder, service, verb="profile"):
+    text, arguments = SCALAR[name]
+    file = folder / "k.py"
+    file.write_text("import pyasc as asc\n\n@asc.kernel" + text)
+    return [cli.PYASC, verb, str(file), *service,
+            *(word for item in arguments.items() for word in ("--arg", "%s=%s" % item))]
+
+
+def check(report, text):
+    phases = report["phases"]
+    total = sum(phase["time_us"] for phase in phases)
+    assert report["kernel_us"] == pytest.approx(report["launch_us"] + total, rel=SLACK)
+    for phase in phases:
+        for pipe in phase["pipes"]:
+            spent = pipe["busy_us"] + pipe["wait_us"]
+            assert 0 <= pipe["busy_us"] and 0 <= pipe["wait_us"], pipe
+            assert spent <= phase["time_us"] * (1 + SLACK), (phase["entry"], pipe)
+            assert 0 <= pipe["utilization"] <= 1 + SLACK
+        for path in phase["paths"]:
+            assert 0 <= path.get("peak_fraction", 0) <= 1 + SLACK, (phase["entry"], path)
+        times = phase["core_time_us"]
+        if len(times) > 1:
+            assert phase["imbalance"] == pytest.approx(max(times) / np.mean(times) - 1, abs=1e-9)
+        else:
+            assert "imbalance" not in phase
+        assert all(time <= phase["time_us"] * (1 + SLACK) for time in times)
+    moved = sum(int(path["bytes"]) for phase in phases for path in phase["paths"]
+                if path["path"] in GLOBAL_PATHS)
+    assert report["moved_bytes"] == moved
+    # Every kernel here reads and writes all of its arguments.
+    assert moved > 0
+    for roof in report["rooflines"]:
+        assert 0 < roof["fraction"] <= 1, roof
+        assert roof["roof"] in ("memory", "compute")
+
+    verdict = report["verdict"]
+    assert verdict["bound_by"] in BOUNDS
+    assert verdict["summary"].count(verdict["bound_by"] + " bound") <= 1
+    gains = [advice["gain"] for advice in verdict["advice"]]
+    assert all(0 < gain <= 1 for gain in gains) and sum(gains) <= 1 + SLACK
+    texts = [advice["text"] for advice in verdict["advice"]]
+    assert len(set(texts)) == len(texts)
+
+    # As it is displayed.
+    lines = text.strip().split("\n")
+    assert len(set(lines)) == len(lines), text
+    assert not re.search(r"\b1 (phases|blocks|runs|cores)\b", text), text
+    assert "median" not in text or len(report["samples"]["kernel_us"]) > 1
+    assert "(simulated)" in text and "wall clock" in text
+    assert not re.search(r"\b0 FLOP/s", text), text
+    shown = re.search(r"kernel ([\d.]+ \w+) = launch ([\d.]+ \w+) \+ phases? ([\d.]+ \w+)", text)
+    assert shown, text
+    whole, launch, rest = (number(part) for part in shown.groups())
+    assert launch + rest == pytest.approx(whole, rel=0.01, abs=0.15)
+    needed = re.search(r"needed .*, moved .* \(([\d.]+) times\)", text)
+    ratio = moved / report["compile"]["compulsory_bytes"]
+    assert float(needed.group(1)) == pytest.approx(ratio, abs=0.051)
+
+
+def number(text):
+    value, unit = text.split()
+    return float(value) * {"us": 1, "ms": 1e3, "s": 1e6}[unit]
+
+
+@pytest.mark.parametrize("case", kernels.CASES, ids=lambda c: c.name)
+def test_an_example_s_report_agrees_with_itself(case, tmp_path, service):
+    arrays = case.inputs(np.random.default_rng(7))
+    command = cli.command(case, arrays, "sim", tmp_path, service, verb="profile")
+    check(*profile(command, tmp_path))
+
+
+@pytest.mark.parametrize("name", SCALAR)
+def test_a_scalar_kernel_s_report_agrees_with_itself(name, tmp_path, service):
+    report, text = profile(scalar_command(name, tmp_path, service), tmp_path)
+    check(report, text)
+    assert report["verdict"]["bound_by"] == "scalar"
+    first = report["verdict"]["advice"][0]
+    assert "on the scalar unit" in first["text"], first
+    assert first["gain"] > 0.3, first
+    # The compiler's estimate is of the same order as the simulation.
+    ratio = report["compile"]["estimated_time_us"] / report["kernel_us"]
+    assert 1 / 3 < ratio < 3, ratio
+
+
+def test_a_parallel_loop_on_one_core_is_told_why(tmp_path, service):
+    report, _ = profile(scalar_command("histogram", tmp_path, service), tmp_path)
+    text = report["verdict"]["advice"][0]["text"]
+    assert "cache line of 'h'" in text and "asc.parallel_for" not in text
+
+
+def test_the_first_run_of_a_kernel_is_a_miss_and_one_look_up(tmp_path, service):
+    def counts():
+        text = subprocess.run([cli.PYASC, "stats", *service], capture_output=True, text=True).stdout
+        return {word: int(count) for count, word in re.findall(r"(\d+) (hits?|misses|miss)\b", text)}
+
+    command = scalar_command("scan", tmp_path, service, verb="run")
+    (tmp_path / "k.py").write_text((tmp_path / "k.py").read_text() + "\n# never seen before\n")
+    before = counts()
+    report, text = profile([*command, "--report"], tmp_path)
+    assert report["cache"] == "miss" and "compile cache: miss" in text
+    assert report["compile_us"] > 500
+    after = counts()
+    assert sum(after.values()) == sum(before.values()) + 1, (before, after)
+    assert profile([*command, "--report"], tmp_path)[0]["cache"] == "hit"
+
+
+def test_reading_what_another_iteration_writes_is_warned_about(tmp_path, service):
+    file = tmp_path / "k.py"
+    file.write_text("""import pyasc as asc
+
+@asc.kernel
+def k(x: asc.float32[64], y: asc.float32[64]):
+    for i in asc.parallel_for(1, 64):
+        y[i] = y[i - 1] + x[i]
+""")
+    done = subprocess.run([cli.PYASC, "compile", str(file), *service], capture_output=True,
+                          text=True)
+    assert done.returncode == 0
+    assert "k.py:6:" in done.stderr and "warning:" in done.stderr, done.stderr
+    assert "parallel-race" in done.stderr
+    file.write_text(file.read_text().replace("y[i - 1]", "y[i]"))
+    done = subprocess.run([cli.PYASC, "compile", str(file), *service], capture_output=True,
+                          text=True)
+    assert "warning" not in done.stderr, done.stderr
