@@ -191,6 +191,22 @@ Value EmitTest(Emitter &e, const BoundCall &call) {
   });
 }
 
+// sqrt(x*x + y*y) without overflow on the way; infinite beside an infinity, even for a NaN.
+mlir::Value Hypotenuse(ScalarOps &ops, mlir::Value x, mlir::Value y, DType t) {
+  mlir::Value a = ops.Abs(x, t), b = ops.Abs(y, t);
+  mlir::Value large = ops.Binary(BinaryOp::Max, a, b, t),
+              small = ops.Binary(BinaryOp::Min, a, b, t);
+  mlir::Value q = ops.Binary(BinaryOp::TrueDiv, small, large, t);
+  mlir::Value sum =
+      ops.Binary(BinaryOp::Add, ops.Float(t, 1), ops.Binary(BinaryOp::Mul, q, q, t), t);
+  mlir::Value r = ops.Binary(BinaryOp::Mul, large, ops.b.create<math::SqrtOp>(ops.loc, sum), t);
+  mlir::Value inf = ops.Float(t, std::numeric_limits<double>::infinity());
+  r = ops.Select(ops.Compare(CompareOp::Eq, large, ops.Float(t, 0), t), large, r);
+  mlir::Value infinite =
+      ops.Or(ops.Compare(CompareOp::Eq, a, inf, t), ops.Compare(CompareOp::Eq, b, inf, t));
+  return ops.Select(infinite, inf, r);
+}
+
 Value EmitAtan2OrSo(Emitter &e, const BoundCall &call) {
   auto type = e.CommonType(call.range, call.args[0], call.args[1]);
   for (size_t i = 0; i < 2; ++i)
@@ -202,21 +218,19 @@ Value EmitAtan2OrSo(Emitter &e, const BoundCall &call) {
   DType t = IsFloat(*type) ? *type : DType::Float32;
   DType wide = Is16BitFloat(t) ? DType::Float32 : t;
   int which = call.entry->tag;
-  return e.Elementwise(
-      call.range, {call.args[0], call.args[1]}, t, t, [=](ScalarOps &ops, mlir::ValueRange v) {
-        mlir::Value x = ops.Cast(v[0], t, wide), y = ops.Cast(v[1], t, wide), r;
-        if (which == 0)
-          r = ops.b.create<math::Atan2Op>(ops.loc, x, y);
-        else if (which == 1)
-          r = ops.b.create<math::CopySignOp>(ops.loc, x, y);
-        else if (which == 2)
-          r = ops.b.create<math::SqrtOp>(
-              ops.loc, ops.Binary(BinaryOp::Add, ops.Binary(BinaryOp::Mul, x, x, wide),
-                                  ops.Binary(BinaryOp::Mul, y, y, wide), wide));
-        else
-          r = ops.b.create<arith::RemFOp>(ops.loc, x, y);
-        return ops.Cast(r, wide, t);
-      });
+  return e.Elementwise(call.range, {call.args[0], call.args[1]}, t, t,
+                       [=](ScalarOps &ops, mlir::ValueRange v) {
+                         mlir::Value x = ops.Cast(v[0], t, wide), y = ops.Cast(v[1], t, wide), r;
+                         if (which == 0)
+                           r = ops.b.create<math::Atan2Op>(ops.loc, x, y);
+                         else if (which == 1)
+                           r = ops.b.create<math::CopySignOp>(ops.loc, x, y);
+                         else if (which == 2)
+                           r = Hypotenuse(ops, x, y, wide);
+                         else
+                           r = ops.b.create<arith::RemFOp>(ops.loc, x, y);
+                         return ops.Cast(r, wide, t);
+                       });
 }
 
 Value EmitFma(Emitter &e, const BoundCall &call) {
