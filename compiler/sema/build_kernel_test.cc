@@ -197,7 +197,7 @@ TEST(BuildKernel, AllMissingArgumentsAreOneError) {
                   "    A[0] = s\n",
                   {});
   EXPECT_EQ(b.diagnostics,
-            "2:7-2:8 missing-argument no arguments were given for parameters 'A' and "
+            "2:7-2:24 missing-argument no arguments were given for parameters 'A' and "
             "'B'\n");
 }
 

@@ -80,7 +80,7 @@ ARGUMENTS = {
     "wrong_integer_dtype": (dict(x=np.ones(8, np.int32)), 1, "int32"),
     "wrong_rank": (dict(x=np.ones((2, 4), np.float32)), 1, "x"),
     "different_extents": (dict(x=np.ones(9, np.float32)), 1, "N"),
-    "missing_array": (dict(x=None), 1, "x"),
+    "missing_array": (dict(x=None), 2, "x"),
     "object_array": (dict(x=np.array([1, None], dtype=object)), 2, "object"),
 }
 
