@@ -60,9 +60,12 @@ std::string StatsText(const v1::GetStatsReply &stats) {
       asked ? FormatPercent(double(cache.hits()) / asked) + " hits" : "not asked yet");
   if (!cache.path().empty())
     absl::StrAppend(&text, "          at ", cache.path(), "\n");
-  if (cache.write_failures() || cache.corrupt_records())
+  if (!cache.disk_fault().empty())
+    absl::StrAppend(&text, "          the disk is not used now: ", cache.disk_fault(), "\n");
+  if (cache.write_failures() || cache.corrupt_records() || cache.damaged_logs())
     absl::StrAppend(&text, "          ", cache.write_failures(), " failed writes, ",
-                    cache.corrupt_records(), " damaged records\n");
+                    cache.corrupt_records(), " damaged records, ", cache.damaged_logs(),
+                    " damaged logs\n");
   for (const v1::WorkerStats &worker : stats.workers())
     absl::StrAppend(
         &text, absl::StrFormat("workers   %-8s %d alive, %d busy, %d queued; %d jobs started, "

@@ -190,6 +190,14 @@ void AddHostPhase(func::FuncOp kernel, const std::string &entry, v1::LaunchContr
   phase->set_core(v1::CORE_KIND_HOST);
   phase->set_entry(entry);
   setConstant(phase->mutable_blocks(), 1);
+  // Each alloc has one buffer at a time, freed at the end of its block.
+  int64_t temporaries = 0;
+  kernel.walk([&](memref::AllocOp alloc) {
+    auto type = cast<MemRefType>(alloc.getType());
+    if (type.hasStaticShape())
+      temporaries += llvm::divideCeil(type.getElementTypeBitWidth(), 8) * type.getNumElements();
+  });
+  contract->set_temporary_bytes(temporaries);
   uint32_t parameters = 0;
   uint32_t results = 0;
   for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {

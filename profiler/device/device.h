@@ -6,6 +6,7 @@
 #define PYASC_PROFILER_DEVICE_DEVICE_H
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pyasc/v1/artifact.pb.h"
+#include "pyasc/v1/execution.pb.h"
 #include "pyasc/v1/report.pb.h"
 #include "pyasc/v1/service.pb.h"
 
@@ -52,6 +54,9 @@ struct LaunchOptions {
   uint32_t threads = 0;
   // Caches as a run before has left them, instead of cold.
   bool hot = false;
+  // Called with each line that the kernel prints, in order for each core, while it runs or after;
+  // on any one thread at a time, never after Launch has returned. May be empty.
+  std::function<void(const v1::PrintLine &)> on_print = {};
 };
 
 struct LaunchOutcome {
@@ -65,6 +70,8 @@ struct LaunchOutcome {
   int64_t error_code = 0;
   int64_t error_value = 0;
   int64_t error_bound = 0;
+  // The message of that error where it was made at run time; "": the table's.
+  std::string error_message;
 };
 
 class Device {

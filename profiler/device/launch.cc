@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "profiler/device/print_log.h"
 #include "proto/contract/launch_expr.h"
 #include "proto/contract/tensor_type.h"
 
@@ -77,6 +78,10 @@ absl::Status CheckBinding(const v1::PhaseArgument &argument, const v1::LaunchCon
     break;
   case v1::PhaseArgument::kErrorBuffer:
     return absl::OkStatus();
+  case v1::PhaseArgument::kPrintLog:
+    if (contract.print_log_words() >= kFirstPrintRecord)
+      return absl::OkStatus();
+    break;
   case v1::PhaseArgument::KIND_NOT_SET:
     break;
   }
@@ -121,6 +126,12 @@ absl::Status CheckContract(const v1::LaunchContract &contract) {
       if (absl::Status valid = CheckBinding(argument, contract); !valid.ok())
         return valid;
   }
+  if (contract.print_log_words() > kMaxPrintLogWords)
+    return Invalid("a print log that is too large");
+  for (const v1::PrintEntry &print : contract.print_table())
+    for (const v1::TensorType &value : print.values())
+      if (absl::StatusOr<int64_t> bytes = contract::TensorBytes(value); !bytes.ok())
+        return bytes.status();
   for (const v1::AliasRule &rule : contract.aliases())
     if (rule.first() >= static_cast<uint32_t>(contract.parameters_size()) ||
         rule.second() >= static_cast<uint32_t>(contract.parameters_size()))

@@ -1,5 +1,6 @@
 #include "server/cache/artifact_cache.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "spdlog/spdlog.h"
@@ -7,7 +8,8 @@
 namespace pyasc::server {
 
 ArtifactCache::ArtifactCache(Options options, Metrics &metrics)
-    : memory_(options.memory_bytes),
+    : options_(std::move(options)), memory_(options_.memory_bytes),
+      retry_after_(options_.first_retry),
       memory_hits_(metrics.cache_requests_total.Add({{"tier", "memory"}, {"result", "hit"}})),
       memory_misses_(metrics.cache_requests_total.Add({{"tier", "memory"}, {"result", "miss"}})),
       disk_hits_(metrics.cache_requests_total.Add({{"tier", "disk"}, {"result", "hit"}})),
@@ -15,31 +17,97 @@ ArtifactCache::ArtifactCache(Options options, Metrics &metrics)
       disk_read_(metrics.cache_read_seconds.Add({{"tier", "disk"}}, Metrics::RpcBuckets())),
       write_failures_(metrics.cache_write_failures_total.Add({{"tier", "disk"}})),
       corrupt_(metrics.cache_corrupt_records_total.Add({{"tier", "disk"}})),
+      damaged_(metrics.cache_damaged_logs_total.Add({{"tier", "disk"}})),
+      suspensions_(metrics.cache_suspensions_total.Add({{"tier", "disk"}})),
       evicted_size_(metrics.cache_evicted_bytes_total.Add({{"tier", "disk"}, {"reason", "size"}})),
       evicted_age_(metrics.cache_evicted_bytes_total.Add({{"tier", "disk"}, {"reason", "age"}})),
       evicted_memory_(
           metrics.cache_evicted_bytes_total.Add({{"tier", "memory"}, {"reason", "size"}})),
+      usable_(metrics.cache_usable.Add({{"tier", "disk"}})),
       memory_bytes_gauge_(metrics.cache_bytes.Add({{"tier", "memory"}})),
       disk_bytes_gauge_(metrics.cache_bytes.Add({{"tier", "disk"}})),
       memory_entries_(metrics.cache_entries.Add({{"tier", "memory"}})),
       disk_entries_(metrics.cache_entries.Add({{"tier", "disk"}})) {
-  if (options.disk.directory.empty()) {
+  if (options_.disk.directory.empty())
     spdlog::info("cache: in memory only, as configured");
+  else
+    OpenIfDue();
+}
+
+ArtifactCache::TierPtr ArtifactCache::disk() const {
+  std::lock_guard lock(mutex_);
+  return disk_;
+}
+
+void ArtifactCache::OpenIfDue() {
+  if (options_.disk.directory.empty())
     return;
+  std::unique_lock opening(open_mutex_, std::try_to_lock);
+  if (!opening.owns_lock())
+    return; // another thread is at it
+  bool again = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (disk_ || std::chrono::steady_clock::now() < retry_at_ || !old_.expired())
+      return;
+    again = !fault_.empty();
   }
-  bool set_aside = false;
-  auto disk = DiskTier::Open(options.disk, &set_aside);
-  if (set_aside)
+  DiskTier::Opened opened;
+  auto tier = DiskTier::Open(options_.disk, &opened);
+  if (opened.set_aside)
     spdlog::warn(
         "cache: the database in {} was damaged and is set aside; starting with an empty one",
-        options.disk.directory);
-  if (!disk.ok()) {
-    spdlog::warn("cache: {} cannot be used, keeping artifacts in memory only: {}",
-                 options.disk.directory, std::string(disk.status().message()));
+        options_.disk.directory);
+  if (opened.damaged_log)
+    spdlog::warn("cache: the write-ahead log in {} ends in damage, as a power cut or a full disk "
+                 "leaves it; artifacts stored after that place are lost and compiled again",
+                 options_.disk.directory);
+  std::lock_guard lock(mutex_);
+  damaged_logs_ += opened.damaged_log || opened.set_aside;
+  if (!tier.ok()) {
+    if (!again)
+      spdlog::warn("cache: {} cannot be used, keeping artifacts in memory only: {}",
+                   options_.disk.directory, std::string(tier.status().message()));
+    fault_ = std::string(tier.status().message());
+    retry_at_ = std::chrono::steady_clock::now() + retry_after_;
+    retry_after_ = std::min(retry_after_ * 2, options_.last_retry);
     return;
   }
-  disk_ = *std::move(disk);
+  disk_ = *std::move(tier);
+  fault_.clear();
+  if (again)
+    spdlog::warn("cache: {} can be used again", options_.disk.directory);
   spdlog::info("cache: {} artifacts in {}", disk_->counts().entries, disk_->path());
+}
+
+void ArtifactCache::CheckHealth(const TierPtr &tier) {
+  absl::Status health = tier->health();
+  std::lock_guard lock(mutex_);
+  if (health.ok()) {
+    if (disk_ == tier)
+      retry_after_ = options_.first_retry;
+    return;
+  }
+  if (disk_ != tier)
+    return;
+  spdlog::warn("cache: {} is given up, keeping artifacts in memory only until it can be used "
+               "again: {}",
+               disk_->path(), std::string(health.message()));
+  suspensions_.Increment();
+  DiskTier::Counts counts = disk_->counts();
+  given_up_.write_failures += counts.write_failures;
+  given_up_.corrupt_records += counts.corrupt_records;
+  given_up_.evicted_bytes_size += counts.evicted_bytes_size;
+  given_up_.evicted_bytes_age += counts.evicted_bytes_age;
+  fault_ = std::string(health.message());
+  old_ = disk_;
+  disk_.reset();
+  // A directory that is gone is made anew at once; a full disk wants time.
+  retry_at_ = std::chrono::steady_clock::now();
+  if (!absl::IsNotFound(health)) {
+    retry_at_ += retry_after_;
+    retry_after_ = std::min(retry_after_ * 2, options_.last_retry);
+  }
 }
 
 CompiledPtr ArtifactCache::FindInMemory(const std::string &key) {
@@ -49,8 +117,9 @@ CompiledPtr ArtifactCache::FindInMemory(const std::string &key) {
     return nullptr;
   memory_hits_.Increment();
   hits_.fetch_add(1, std::memory_order_relaxed);
-  if (touch && disk_)
-    disk_->Touch(found->semantic_key());
+  if (touch)
+    if (TierPtr tier = disk())
+      tier->Touch(found->semantic_key());
   return found;
 }
 
@@ -59,9 +128,9 @@ CompiledPtr ArtifactCache::Find(const std::string &request_key) {
     return found;
   memory_misses_.Increment();
   CompiledPtr found;
-  if (disk_)
-    if (auto semantic = disk_->ResolveAlias(request_key))
-      found = ReadDisk(*semantic);
+  if (TierPtr tier = disk())
+    if (auto semantic = tier->ResolveAlias(request_key))
+      found = ReadDisk(*tier, *semantic);
   if (!found) {
     misses_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
@@ -74,22 +143,23 @@ CompiledPtr ArtifactCache::Find(const std::string &request_key) {
 CompiledPtr ArtifactCache::FindSemantic(const std::string &semantic_key) {
   if (CompiledPtr found = FindInMemory(semantic_key))
     return found;
-  CompiledPtr found = disk_ ? ReadDisk(semantic_key) : nullptr;
+  TierPtr tier = disk();
+  CompiledPtr found = tier ? ReadDisk(*tier, semantic_key) : nullptr;
   if (found)
     hits_.fetch_add(1, std::memory_order_relaxed);
   return found;
 }
 
-CompiledPtr ArtifactCache::ReadDisk(const std::string &semantic_key) {
+CompiledPtr ArtifactCache::ReadDisk(DiskTier &tier, const std::string &semantic_key) {
   auto begin = std::chrono::steady_clock::now();
-  std::optional<std::string> artifact = disk_->Get(semantic_key);
+  std::optional<std::string> artifact = tier.Get(semantic_key);
   CompiledPtr found;
   if (artifact) {
     auto compiled = Compiled::FromArtifact(*artifact, semantic_key);
     if (compiled.ok())
       found = *std::move(compiled);
     else
-      disk_->DeleteDamaged(semantic_key);
+      tier.DeleteDamaged(semantic_key);
   }
   disk_read_.Observe(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -102,8 +172,17 @@ CompiledPtr ArtifactCache::ReadDisk(const std::string &semantic_key) {
 void ArtifactCache::Put(const std::string &request_key, const CompiledPtr &compiled) {
   if (compiled->outcome() != v1::OUTCOME_OK)
     return;
-  if (disk_)
-    WarnOfWrite(disk_->Put(compiled->semantic_key(), compiled->artifact(), request_key));
+  // A directory that was deleted is made anew at once: one more try.
+  bool stored = false;
+  for (int tries = 0; tries < 2 && !stored; ++tries) {
+    OpenIfDue();
+    TierPtr tier = disk();
+    if (!tier)
+      break;
+    stored = tier->Put(compiled->semantic_key(), compiled->artifact(), request_key).ok() &&
+             tier->health().ok();
+    CheckHealth(tier);
+  }
   evicted_memory_.Increment(memory_.Put(compiled->semantic_key(), compiled));
   evicted_memory_.Increment(memory_.Put(request_key, compiled));
 }
@@ -111,51 +190,65 @@ void ArtifactCache::Put(const std::string &request_key, const CompiledPtr &compi
 void ArtifactCache::PutAlias(const std::string &request_key, const CompiledPtr &compiled) {
   if (compiled->outcome() != v1::OUTCOME_OK)
     return;
-  if (disk_)
-    WarnOfWrite(disk_->PutAlias(request_key, compiled->semantic_key()));
+  if (TierPtr tier = disk()) {
+    (void)tier->PutAlias(request_key, compiled->semantic_key());
+    CheckHealth(tier);
+  }
   evicted_memory_.Increment(memory_.Put(request_key, compiled));
 }
 
-void ArtifactCache::WarnOfWrite(const absl::Status &status) {
-  if (status.ok())
-    write_warned_ = false;
-  else if (!write_warned_.exchange(true)) // once, until a write succeeds again
-    spdlog::warn("cache: cannot write to {}: {}", disk_->path(), std::string(status.message()));
-}
-
 void ArtifactCache::Sweep() {
-  if (disk_)
-    disk_->Sweep();
+  if (TierPtr tier = disk()) {
+    tier->Sweep();
+    CheckHealth(tier);
+  }
+  OpenIfDue();
 }
 
 void ArtifactCache::UpdateMetrics() {
   memory_bytes_gauge_.Set(memory_.bytes());
   memory_entries_.Set(memory_.entries());
-  if (!disk_)
-    return;
-  std::lock_guard lock(update_mutex_);
-  DiskTier::Counts now = disk_->counts();
+  std::lock_guard updating(update_mutex_);
+  std::lock_guard lock(mutex_);
+  usable_.Set(disk_ ? 1 : 0);
+  DiskTier::Counts now = given_up_;
+  if (disk_) {
+    DiskTier::Counts counts = disk_->counts();
+    now.bytes = counts.bytes;
+    now.entries = counts.entries;
+    now.write_failures += counts.write_failures;
+    now.corrupt_records += counts.corrupt_records;
+    now.evicted_bytes_size += counts.evicted_bytes_size;
+    now.evicted_bytes_age += counts.evicted_bytes_age;
+  }
   disk_bytes_gauge_.Set(now.bytes);
   disk_entries_.Set(now.entries);
   write_failures_.Increment(now.write_failures - reported_.write_failures);
   corrupt_.Increment(now.corrupt_records - reported_.corrupt_records);
   evicted_size_.Increment(now.evicted_bytes_size - reported_.evicted_bytes_size);
   evicted_age_.Increment(now.evicted_bytes_age - reported_.evicted_bytes_age);
+  damaged_.Increment(damaged_logs_ - reported_damaged_);
   reported_ = now;
+  reported_damaged_ = damaged_logs_;
 }
 
 v1::CacheStats ArtifactCache::stats() const {
   v1::CacheStats stats;
   stats.set_hits(hits_);
   stats.set_misses(misses_);
+  std::lock_guard lock(mutex_);
+  stats.set_write_failures(given_up_.write_failures);
+  stats.set_corrupt_records(given_up_.corrupt_records);
+  stats.set_damaged_logs(damaged_logs_);
+  stats.set_disk_fault(fault_);
   if (disk_) {
     DiskTier::Counts counts = disk_->counts();
     stats.set_kind("rocksdb");
     stats.set_path(disk_->path());
     stats.set_entries(counts.entries);
     stats.set_disk_bytes(disk_->disk_bytes());
-    stats.set_write_failures(counts.write_failures);
-    stats.set_corrupt_records(counts.corrupt_records);
+    stats.set_write_failures(stats.write_failures() + counts.write_failures);
+    stats.set_corrupt_records(stats.corrupt_records() + counts.corrupt_records);
   } else {
     stats.set_kind("memory");
     stats.set_entries(memory_.entries());

@@ -1,12 +1,14 @@
 // The artifact cache: memory, then disk.
 //
-// Never fails its user: a tier that fails is bypassed, counted and logged. Without a usable
-// directory it keeps artifacts in memory only.
+// Never fails its user. A disk that fails is given up with a warning and counted; artifacts are
+// kept in memory only until opening it again, which is tried now and then, succeeds.
 #ifndef PYASC_SERVER_CACHE_ARTIFACT_CACHE_H
 #define PYASC_SERVER_CACHE_ARTIFACT_CACHE_H
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -24,6 +26,9 @@ public:
   struct Options {
     DiskTier::Options disk; // directory "": memory only
     uint64_t memory_bytes = 0;
+    // From giving the disk up to the first try to open it again; doubles with each in vain.
+    std::chrono::milliseconds first_retry{5000};
+    std::chrono::milliseconds last_retry{300'000};
   };
   ArtifactCache(Options options, Metrics &metrics);
 
@@ -41,20 +46,38 @@ public:
   v1::CacheStats stats() const;
 
 private:
-  CompiledPtr ReadDisk(const std::string &semantic_key);
-  void WarnOfWrite(const absl::Status &status);
+  using TierPtr = std::shared_ptr<DiskTier>;
+  // The tier in use; null while there is none.
+  TierPtr disk() const;
+  // Opens the disk, at the start or again, when it is time for that. Blocks.
+  void OpenIfDue();
+  // Gives `tier` up if it is of no use any more.
+  void CheckHealth(const TierPtr &tier);
+  CompiledPtr ReadDisk(DiskTier &tier, const std::string &semantic_key);
 
+  const Options options_;
   MemoryTier memory_;
-  std::unique_ptr<DiskTier> disk_; // may be null
   std::atomic<uint64_t> hits_{0}, misses_{0};
-  std::atomic<bool> write_warned_{false};
+
+  std::mutex open_mutex_;       // one opens at a time
+  mutable std::mutex mutex_;    // what follows
+  TierPtr disk_;                // may be null
+  std::weak_ptr<DiskTier> old_; // given up, perhaps still in use somewhere
+  std::string fault_;           // why there is no disk; "": there is, or none is wanted
+  std::chrono::steady_clock::time_point retry_at_;
+  std::chrono::milliseconds retry_after_;
+  DiskTier::Counts given_up_; // what the tiers before this one counted
+  uint64_t damaged_logs_ = 0;
 
   prometheus::Counter &memory_hits_, &memory_misses_, &disk_hits_, &disk_misses_;
   prometheus::Histogram &disk_read_;
-  prometheus::Counter &write_failures_, &corrupt_, &evicted_size_, &evicted_age_, &evicted_memory_;
-  prometheus::Gauge &memory_bytes_gauge_, &disk_bytes_gauge_, &memory_entries_, &disk_entries_;
+  prometheus::Counter &write_failures_, &corrupt_, &damaged_, &suspensions_, &evicted_size_,
+      &evicted_age_, &evicted_memory_;
+  prometheus::Gauge &usable_, &memory_bytes_gauge_, &disk_bytes_gauge_, &memory_entries_,
+      &disk_entries_;
   std::mutex update_mutex_;
   DiskTier::Counts reported_;
+  uint64_t reported_damaged_ = 0;
 };
 
 } // namespace pyasc::server

@@ -6,13 +6,21 @@
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include <rocksdb/env.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/cache/fail_stop_fs.h"
 #include "server/core/sha256.h"
+#include "spdlog/spdlog.h"
 
 namespace pyasc::server {
 namespace {
@@ -42,15 +50,28 @@ std::string EncodeMeta(uint64_t bytes, int64_t last_used) {
   return value;
 }
 
+// RocksDB's own log goes to ours. Its log file would be one more thing that a full disk breaks,
+// and its writer aborts the process then.
+class InfoLog : public rocksdb::Logger {
+public:
+  InfoLog() : Logger(rocksdb::InfoLogLevel::WARN_LEVEL) {}
+  using Logger::Logv;
+  void Logv(const char *format, va_list arguments) override {
+    char line[512];
+    std::vsnprintf(line, sizeof(line), format, arguments);
+    spdlog::debug("rocksdb: {}", line);
+  }
+};
+
 rocksdb::Options DatabaseOptions() {
   rocksdb::Options options;
   options.create_if_missing = true;
   options.write_buffer_size = 16 << 20;
   options.max_total_wal_size = 64 << 20;
   options.max_background_jobs = 2;
+  options.allow_fallocate = false; // what the cache takes on the disk is what it holds
   options.max_open_files = 256;
-  options.keep_log_file_num = 2;
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
+  options.info_log = std::make_shared<InfoLog>();
   options.compression = rocksdb::kNoCompression; // replies go out as they are; disks are cheap
   rocksdb::BlockBasedTableOptions table;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
@@ -75,13 +96,59 @@ absl::Status ToStatus(const rocksdb::Status &status) {
     return absl::PermissionDeniedError(text);
   if (status.IsIOError() && text.find("Read-only file system") != std::string::npos)
     return absl::PermissionDeniedError(text);
+  // Something of the database is missing; any other failure of the disk is no damage.
+  if (status.IsIOError() && !status.IsPathNotFound())
+    return absl::UnavailableError(text);
   return absl::DataLossError(text);
+}
+
+// Device and inode; zeros where there is nothing.
+std::pair<uint64_t, uint64_t> IdentityOf(const std::string &path) {
+  struct stat found;
+  if (::stat(path.c_str(), &found) != 0)
+    return {0, 0};
+  return {found.st_dev, found.st_ino};
 }
 
 } // namespace
 
-absl::StatusOr<std::unique_ptr<DiskTier>> DiskTier::Open(const Options &options, bool *set_aside) {
-  *set_aside = false;
+// In order of destruction: the database before what it works on.
+struct DiskTier::Database {
+  std::shared_ptr<FailStopFileSystem> files;
+  std::unique_ptr<rocksdb::Env> env;
+  std::unique_ptr<rocksdb::DB> db;
+
+  ~Database() {
+    if (db)
+      db->Close();
+  }
+};
+
+// `strict`: a write-ahead log that does not end with a whole record is DATA_LOSS.
+absl::StatusOr<std::unique_ptr<DiskTier::Database>> DiskTier::OpenDatabase(const std::string &path,
+                                                                           bool strict) {
+  auto database = std::make_unique<Database>();
+  database->files = std::make_shared<FailStopFileSystem>(rocksdb::FileSystem::Default());
+  database->env = rocksdb::NewCompositeEnv(database->files);
+  rocksdb::Options options = DatabaseOptions();
+  options.env = database->env.get();
+  options.wal_recovery_mode = strict ? rocksdb::WALRecoveryMode::kAbsoluteConsistency
+                                     : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  rocksdb::DB *raw = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(options, path, &raw);
+  database->db.reset(raw);
+  if (absl::Status s = ToStatus(database->files->error()); !s.ok())
+    return s;
+  if (!status.ok()) {
+    // No more of this attempt may reach the disk.
+    database->files->Stop(rocksdb::IOStatus::Aborted());
+    return ToStatus(status);
+  }
+  return database;
+}
+
+absl::StatusOr<std::unique_ptr<DiskTier>> DiskTier::Open(const Options &options, Opened *opened) {
+  *opened = {};
   std::error_code error;
   fs::create_directories(options.directory, error);
   if (error)
@@ -91,30 +158,47 @@ absl::StatusOr<std::unique_ptr<DiskTier>> DiskTier::Open(const Options &options,
     return absl::PermissionDeniedError(absl::StrCat(options.directory, " is not writable"));
   const std::string path = options.directory + "/" + kSchemaDirectory;
   for (int attempt = 0;; ++attempt) {
-    rocksdb::DB *raw = nullptr;
-    absl::Status status = ToStatus(rocksdb::DB::Open(DatabaseOptions(), path, &raw));
-    if (status.ok()) {
-      std::unique_ptr<DiskTier> tier(
-          new DiskTier(options, path, std::unique_ptr<rocksdb::DB>(raw)));
+    auto database = OpenDatabase(path, /*strict=*/true);
+    if (absl::IsDataLoss(database.status())) {
+      database = OpenDatabase(path, /*strict=*/false);
+      opened->damaged_log = database.ok();
+    }
+    if (database.ok()) {
+      std::unique_ptr<DiskTier> tier(new DiskTier(options, path, *std::move(database)));
       tier->LoadIndex();
+      if (absl::Status s = tier->health(); !s.ok())
+        return s;
       return tier;
     }
-    if (!absl::IsDataLoss(status) || attempt > 0)
-      return status;
+    if (!absl::IsDataLoss(database.status()) || attempt > 0)
+      return database.status();
     const std::string aside = path + ".damaged";
     fs::remove_all(aside, error);
     fs::rename(path, aside, error);
     if (error)
       return absl::UnavailableError(
           absl::StrCat("cannot set the damaged database aside: ", error.message()));
-    *set_aside = true;
+    opened->set_aside = true;
   }
 }
 
-DiskTier::DiskTier(Options options, std::string path, std::unique_ptr<rocksdb::DB> db)
-    : options_(std::move(options)), path_(std::move(path)), db_(std::move(db)) {}
+DiskTier::DiskTier(Options options, std::string path, std::unique_ptr<Database> database)
+    : options_(std::move(options)), path_(std::move(path)), database_(std::move(database)),
+      db_(database_->db.get()), identity_(IdentityOf(path_)) {}
 
-DiskTier::~DiskTier() { db_->Close(); }
+DiskTier::~DiskTier() {
+  // What cannot be trusted any more writes nothing while it closes.
+  if (absl::Status s = health(); !s.ok())
+    database_->files->Stop(rocksdb::IOStatus::Aborted());
+}
+
+absl::Status DiskTier::health() const {
+  if (database_->files->stopped())
+    return ToStatus(database_->files->error());
+  if (IdentityOf(path_) != identity_)
+    return absl::NotFoundError(absl::StrCat(path_, " was deleted or replaced"));
+  return absl::OkStatus();
+}
 
 void DiskTier::LoadIndex() {
   std::vector<Entry> entries;
@@ -316,18 +400,24 @@ DiskTier::Counts DiskTier::counts() const {
 }
 
 uint64_t DiskTier::disk_bytes() const {
-  uint64_t tables = 0, memory = 0;
-  db_->GetIntProperty("rocksdb.total-sst-files-size", &tables);
-  db_->GetIntProperty("rocksdb.cur-size-all-mem-tables", &memory); // its twin is the log
-  return tables + memory;
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
+    struct stat found;
+    if (::stat(it->path().c_str(), &found) == 0)
+      bytes += static_cast<uint64_t>(found.st_blocks) * 512;
+  }
+  return bytes;
 }
 
 absl::Status DiskTier::CountWrite(const rocksdb::Status &status) {
-  if (status.ok())
-    return absl::OkStatus();
+  // A write that the file system only pretended to do is a failed one.
+  absl::Status result = status.ok() ? ToStatus(database_->files->error()) : ToStatus(status);
+  if (result.ok())
+    return result;
   std::lock_guard lock(mutex_);
   ++counts_.write_failures;
-  return ToStatus(status);
+  return result;
 }
 
 } // namespace pyasc::server

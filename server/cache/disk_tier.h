@@ -4,6 +4,9 @@
 // returns: it survives the process's death at any moment. Every read checks the record's SHA-256;
 // a damaged one is deleted and counted, and looks like a miss.
 //
+// The first failed write (a full disk, a deleted directory) ends the tier's work: health() says
+// why, calls do nothing more, and the owner drops the tier and opens another one later.
+//
 // Keys: "r/<semantic key>" an ArtifactRecord; "a/<request key>" the semantic key, checksummed;
 // "m/<semantic key>" size and last use, from which the order of eviction is rebuilt at start.
 #ifndef PYASC_SERVER_CACHE_DISK_TIER_H
@@ -17,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -38,6 +42,11 @@ public:
     uint64_t max_bytes = 0;
     std::chrono::seconds ttl{0}; // since the last use; 0: for ever
   };
+  // What was met at opening.
+  struct Opened {
+    bool set_aside = false;   // the database was damaged: moved aside, a new one made
+    bool damaged_log = false; // the write-ahead log ended in damage; what followed is lost
+  };
   struct Counts {
     uint64_t entries = 0;
     uint64_t bytes = 0;
@@ -49,8 +58,8 @@ public:
 
   // FAILED_PRECONDITION: another process has it. PERMISSION_DENIED, RESOURCE_EXHAUSTED,
   // UNAVAILABLE: the directory is of no use now. A damaged database is moved aside to
-  // `<path>.damaged` (one is kept) and a new one made: `*set_aside` says so.
-  static absl::StatusOr<std::unique_ptr<DiskTier>> Open(const Options &options, bool *set_aside);
+  // `<path>.damaged` (one is kept) and a new one made: `*opened` says so.
+  static absl::StatusOr<std::unique_ptr<DiskTier>> Open(const Options &options, Opened *opened);
   ~DiskTier();
 
   // The semantic key that a request key stands for.
@@ -67,7 +76,10 @@ public:
   // Evicts by age, drops aliases of what is gone. To be called now and then.
   void Sweep();
   Counts counts() const;
+  // What the database's files take on the disk.
   uint64_t disk_bytes() const;
+  // OK, or why this tier is of no use any more.
+  absl::Status health() const;
   const std::string &path() const { return path_; }
 
 private:
@@ -77,7 +89,11 @@ private:
     int64_t last_used;   // seconds since the epoch
     int64_t stored_used; // as the database has it
   };
-  DiskTier(Options options, std::string path, std::unique_ptr<rocksdb::DB> db);
+  // A database and the file system under it.
+  struct Database;
+  static absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const std::string &path,
+                                                                bool strict);
+  DiskTier(Options options, std::string path, std::unique_ptr<Database> database);
   void LoadIndex();
   void Insert(const std::string &key, uint64_t bytes, int64_t last_used);
   // Least recently used entries out until the cap holds, and those past their time.
@@ -86,9 +102,11 @@ private:
 
   const Options options_;
   const std::string path_;
-  std::unique_ptr<rocksdb::DB> db_;
-  mutable std::mutex mutex_; // the index only; never held over a call into RocksDB
-  std::list<Entry> order_;   // most recently used first
+  std::unique_ptr<Database> database_;
+  rocksdb::DB *db_;                        // the database's
+  std::pair<uint64_t, uint64_t> identity_; // device and inode of the directory
+  mutable std::mutex mutex_;               // the index only; never held over a call into RocksDB
+  std::list<Entry> order_;                 // most recently used first
   std::unordered_map<std::string, std::list<Entry>::iterator> index_;
   Counts counts_;
   uint64_t evicted_since_compaction_ = 0;

@@ -3,7 +3,13 @@
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <functional>
+#include <vector>
 
 namespace pyasc::server {
 namespace {
@@ -17,8 +23,7 @@ protected:
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
   std::unique_ptr<DiskTier> Open() {
-    bool aside;
-    auto tier = DiskTier::Open(options_, &aside);
+    auto tier = DiskTier::Open(options_, &opened_);
     EXPECT_TRUE(tier.ok()) << tier.status();
     return tier.ok() ? *std::move(tier) : nullptr;
   }
@@ -36,6 +41,22 @@ protected:
 
   std::string directory_;
   DiskTier::Options options_;
+  DiskTier::Opened opened_;
+};
+
+// While it lives, no file of this process grows beyond `bytes`: a disk that is full.
+class FullDisk {
+public:
+  explicit FullDisk(rlim_t bytes) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+private:
+  rlimit before_;
 };
 
 TEST_F(DiskTierTest, RecordsAndAliasesSurviveReopening) {
@@ -112,10 +133,78 @@ TEST_F(DiskTierTest, AgeEvicts) {
 
 TEST_F(DiskTierTest, ALockedDatabaseIsRefusedAndNotSetAside) {
   auto first = Open();
-  bool aside;
-  auto second = DiskTier::Open(options_, &aside);
+  DiskTier::Opened opened;
+  auto second = DiskTier::Open(options_, &opened);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition) << second.status();
-  EXPECT_FALSE(aside);
+  EXPECT_FALSE(opened.set_aside);
+}
+
+TEST_F(DiskTierTest, AFullDiskEndsTheTierAndKeepsWhatWasAcknowledged) {
+  std::vector<char> kept;
+  {
+    auto tier = Open();
+    FullDisk full(80'000);
+    for (char c = 'a'; c <= 'z'; ++c)
+      if (tier->Put(Key(c), std::string(10'000, c), Key(c)).ok())
+        kept.push_back(c);
+    EXPECT_GE(kept.size(), 5u);
+    EXPECT_LE(kept.size(), 8u);
+    EXPECT_FALSE(tier->health().ok());
+    EXPECT_EQ(tier->counts().write_failures, 26 - kept.size());
+    // Calls go on, and closing, too, as far as the process is concerned.
+    tier->Sweep();
+    (void)tier->Get(Key('a'));
+    tier.reset();
+    DiskTier::Opened opened;
+    (void)DiskTier::Open(options_, &opened);
+  }
+  auto tier = Open();
+  EXPECT_TRUE(tier->health().ok());
+  for (char c : kept)
+    EXPECT_EQ(tier->Get(Key(c)), std::string(10'000, c)) << c;
+  EXPECT_TRUE(tier->Put(Key('1'), "again", Key('1')).ok());
+}
+
+TEST_F(DiskTierTest, ADeletedDirectoryEndsTheTier) {
+  auto tier = Open();
+  ASSERT_TRUE(tier->Put(Key('a'), "A", Key('1')).ok());
+  std::filesystem::remove_all(directory_);
+  EXPECT_EQ(tier->health().code(), absl::StatusCode::kNotFound);
+  tier.reset();
+  EXPECT_FALSE(std::filesystem::exists(directory_)) << "closing wrote something";
+  EXPECT_EQ(Open()->counts().entries, 0u);
+}
+
+TEST_F(DiskTierTest, ADamagedLogIsSaid) {
+  {
+    auto tier = Open();
+    for (char c = 'a'; c <= 'f'; ++c)
+      ASSERT_TRUE(tier->Put(Key(c), std::string(10'000, c), Key(c)).ok());
+  }
+  EXPECT_TRUE(Open());
+  EXPECT_FALSE(opened_.damaged_log) << "a clean log";
+  ASSERT_TRUE(Open()->Put(Key('1'), std::string(10'000, '1'), Key('1')).ok());
+  for (const auto &file : std::filesystem::directory_iterator(directory_ + "/artifacts-v1")) {
+    if (file.path().extension() != ".log" || file.file_size() < 5000)
+      continue;
+    std::fstream log(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    log.seekp(5000);
+    log << "damage";
+  }
+  auto tier = Open();
+  EXPECT_TRUE(opened_.damaged_log);
+  EXPECT_FALSE(opened_.set_aside);
+  EXPECT_TRUE(tier->Get(Key('a'))) << "what lies before is kept";
+  EXPECT_FALSE(tier->Get(Key('1')));
+}
+
+TEST_F(DiskTierTest, BytesOnDiskAreThoseOfTheFiles) {
+  auto tier = Open();
+  const uint64_t empty = tier->disk_bytes();
+  EXPECT_LT(empty, 200'000u);
+  ASSERT_TRUE(tier->Put(Key('a'), std::string(500'000, 'x'), Key('a')).ok());
+  EXPECT_GE(tier->disk_bytes(), empty + 490'000);
+  EXPECT_LE(tier->disk_bytes(), empty + 600'000);
 }
 
 } // namespace

@@ -22,6 +22,7 @@ struct Config {
   int64_t cache_max_bytes = int64_t{4} << 30;
   int64_t cache_memory_bytes = int64_t{256} << 20;
   int64_t cache_ttl_hours = 30 * 24;
+  int64_t cache_retry_seconds = 5;
 
   std::string worker; // "": pyasc-worker beside this program
   std::vector<std::string> devices = {"sim:1", "host:1"};

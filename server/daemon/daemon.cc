@@ -76,6 +76,7 @@ absl::Status Daemon::Start() {
   cache.disk = {config_.cache_dir, static_cast<uint64_t>(config_.cache_max_bytes),
                 std::chrono::hours(config_.cache_ttl_hours)};
   cache.memory_bytes = config_.cache_memory_bytes;
+  cache.first_retry = std::chrono::seconds(config_.cache_retry_seconds);
   cache_ = std::make_unique<ArtifactCache>(cache, metrics_);
   backend_ = std::make_unique<PooledBackend>(BackendOptions(), *cache_, spawner_, metrics_);
   service_ = std::make_unique<ServiceContext>(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/core/service_error.h"
 #include "spdlog/spdlog.h"
@@ -154,9 +155,12 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
     if (absl::IsCancelled(reply.status()))
       answer.status = reply.status();
     else if (absl::IsUnavailable(reply.status()))
-      answer.status =
-          ServiceError(absl::StatusCode::kUnavailable, std::string(reply.status().message()),
-                       {.reason = "NO_WORKER", .retry_after = std::chrono::milliseconds(1000)});
+      answer.status = ServiceError(absl::StatusCode::kUnavailable,
+                                   absl::StartsWith(reply.status().message(), "was ")
+                                       ? absl::StrCat("the run ", reply.status().message())
+                                       : std::string(reply.status().message()),
+                                   {.reason = pool_->stopping() ? "STOPPING" : "NO_WORKER",
+                                    .retry_after = std::chrono::milliseconds(1000)});
     else
       answer.failure = std::string(reply.status().message());
     SetState(absl::IsUnavailable(reply.status()) ? v1::DEVICE_STATE_SUSPECT

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/core/service_error.h"
 #include "server/core/sha256.h"
@@ -246,9 +247,12 @@ FlightResult PooledBackend::Failure(const absl::Status &status, WorkerSession &s
   result.cache = v1::CACHE_RESULT_MISS;
   result.queue_ns = session.queue_wait().count();
   if (absl::IsUnavailable(status))
-    result.compiled =
-        ServiceError(absl::StatusCode::kUnavailable, std::string(status.message()),
-                     {.reason = "NO_WORKER", .retry_after = std::chrono::milliseconds(1000)});
+    result.compiled = ServiceError(absl::StatusCode::kUnavailable,
+                                   absl::StartsWith(status.message(), "was ")
+                                       ? absl::StrCat("the compile ", status.message())
+                                       : std::string(status.message()),
+                                   {.reason = compile_pool_->stopping() ? "STOPPING" : "NO_WORKER",
+                                    .retry_after = std::chrono::milliseconds(1000)});
   else
     result.compiled = Compiled::Failed(absl::StrCat("the compiler ", status.message()));
   return result;

@@ -22,6 +22,12 @@ Metrics::Metrics()
           NewCounter("cache_write_failures_total", "Records that a tier failed to write, by tier")),
       cache_corrupt_records_total(
           NewCounter("cache_corrupt_records_total", "Damaged records met and deleted, by tier")),
+      cache_damaged_logs_total(NewCounter("cache_damaged_logs_total",
+                                          "Write-ahead logs met damaged at a start, by tier")),
+      cache_suspensions_total(NewCounter("cache_suspensions_total",
+                                         "Times that a tier was given up for a while, by tier")),
+      cache_usable(
+          NewGauge("cache_usable", "1 while a tier is in use, 0 while it is not, by tier")),
       cache_evicted_bytes_total(
           NewCounter("cache_evicted_bytes_total", "Bytes evicted, by tier and reason (size, age)")),
       cache_read_seconds(NewHistogram("cache_read_seconds", "Time of a look-up, by tier")),

@@ -51,6 +51,9 @@ public:
   Gauges &cache_entries;
   Counters &cache_write_failures_total;
   Counters &cache_corrupt_records_total;
+  Counters &cache_damaged_logs_total;
+  Counters &cache_suspensions_total;
+  Gauges &cache_usable;
   Counters &cache_evicted_bytes_total;
   Histograms &cache_read_seconds;
   Counters &singleflight_total;

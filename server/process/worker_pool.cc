@@ -70,6 +70,10 @@ WorkerSession::Call(wire::WorkerRequest request, std::span<const int> fds, milli
       reply = absl::CancelledError("cancelled by the caller");
   }
   if (!reply.ok()) {
+    if (std::lock_guard lock(pool_.mutex_); pool_.killing_)
+      reply =
+          absl::UnavailableError("was ended before it was done, because the service is stopping "
+                                 "and its grace is over");
     pool_.CountEnd(reply.status());
     {
       std::lock_guard lock(pool_.mutex_);
@@ -115,7 +119,8 @@ void WorkerPool::Stop(Clock::time_point deadline) {
   {
     std::unique_lock lock(mutex_);
     changed_.wait_until(lock, deadline, [&] { return stats_.busy == 0; });
-    // A worker that is being waited for sees its process die; its job fails like any crash.
+    // A worker that is being waited for sees its process die.
+    killing_ = true;
     for (WorkerProcess *process : live_)
       process->Kill();
   }
@@ -147,7 +152,7 @@ absl::Status WorkerPool::EnsureProcess(std::unique_ptr<WorkerProcess> &process) 
   if (process && process->Alive())
     return absl::OkStatus();
   if (stopping())
-    return absl::UnavailableError("the service is stopping");
+    return absl::UnavailableError("was not started, because the service is stopping");
   if (process) { // it went away by itself between two jobs
     CountEnd(absl::AbortedError("ended while it was idle"));
     std::lock_guard lock(mutex_);
@@ -159,7 +164,7 @@ absl::Status WorkerPool::EnsureProcess(std::unique_ptr<WorkerProcess> &process) 
     std::unique_lock lock(mutex_);
     changed_.wait_until(lock, no_start_before_, [&] { return stopping_; });
     if (stopping_)
-      return absl::UnavailableError("the service is stopping");
+      return absl::UnavailableError("was not started, because the service is stopping");
   }
   auto started = WorkerProcess::Start(spawner_, options_.command);
   std::unique_lock lock(mutex_);

@@ -41,7 +41,7 @@ private:
 class WorkerSession {
 public:
   // As WorkerProcess::Call; a dead worker is replaced first. CANCELLED when `cancel` was set.
-  // UNAVAILABLE when no worker can be started.
+  // UNAVAILABLE when no worker can be started, or the pool stops and had to end the job.
   absl::StatusOr<wire::WorkerReply>
   Call(wire::WorkerRequest request, std::span<const int> fds, std::chrono::milliseconds time_limit,
        CancelFlag *cancel = nullptr,
@@ -120,6 +120,7 @@ private:
   std::deque<Queued> queue_;
   std::set<WorkerProcess *> live_; // for killing at Stop
   bool stopping_ = false;
+  bool killing_ = false; // what still runs was ended because the pool stops
   Stats stats_;
   int start_failures_ = 0;
   std::chrono::steady_clock::time_point no_start_before_{};

@@ -1,5 +1,6 @@
 #include "server/rpc/run_call.h"
 
+#include "absl/strings/str_cat.h"
 #include "server/core/service_error.h"
 
 namespace pyasc::server {
@@ -7,8 +8,9 @@ namespace {
 
 constexpr int64_t kMaxInlineBytes = 64 << 10;
 constexpr int64_t kChunkBytes = 1 << 20;
-// A kernel that prints without end must not fill the daemon's memory when its reader is slow.
-constexpr size_t kMaxPrints = 10'000;
+// Lines that wait for a slow reader at most: a kernel that prints must not fill the daemon's
+// memory.
+constexpr size_t kMaxWaiting = 100'000;
 
 } // namespace
 
@@ -82,8 +84,12 @@ void RunCall::StartFlow() {
     v1::RunEvent event;
     *event.mutable_print() = line;
     std::lock_guard lock(link->mutex);
-    if (link->call && link->call->prints_++ < kMaxPrints)
+    if (!link->call)
+      return;
+    if (link->call->queue_.size() < kMaxWaiting)
       link->call->Enqueue(std::move(event));
+    else
+      ++link->call->dropped_prints_;
   };
   events.on_done = [link](FlowResult result) {
     std::lock_guard lock(link->mutex);
@@ -97,6 +103,12 @@ void RunCall::StartFlow() {
 void RunCall::OnFlowDone(FlowResult result) {
   if (!result.status.ok())
     return End(ToGrpcStatus(result.status));
+  if (dropped_prints_ > 0) {
+    v1::RunEvent event;
+    event.mutable_print()->set_text(absl::StrCat(
+        "(", dropped_prints_, " lines dropped: the client read slower than the kernel printed)"));
+    Enqueue(std::move(event));
+  }
   result_ = std::move(result);
   flow_done_ = true;
   Continue();

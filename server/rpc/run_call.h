@@ -61,7 +61,7 @@ private:
   size_t output_ = 0;         // next output
   int64_t output_offset_ = 0; // sent of it
   bool output_announced_ = false;
-  size_t prints_ = 0;
+  size_t dropped_prints_ = 0;
   bool ended_ = false;
   std::optional<grpc::Status> end_after_write_;
 };

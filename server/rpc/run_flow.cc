@@ -156,6 +156,8 @@ absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
   for (const v1::Parameter &parameter : artifact_.launch().parameters())
     if (absl::Status s = AddArgument(parameter, values); !s.ok())
       return s;
+  if (absl::Status s = TakeTemporaries(values); !s.ok())
+    return s;
   for (const std::string &name : start_.options().outputs())
     if (absl::Status s = AddOutput(name, values); !s.ok())
       return s;
@@ -221,6 +223,34 @@ absl::Status RunFlow::AddArgument(const v1::Parameter &parameter,
   return absl::OkStatus();
 }
 
+absl::Status RunFlow::TakeTemporaries(std::span<const contract::LaunchValue> values) {
+  const v1::LaunchContract &contract = artifact_.launch();
+  int64_t temporaries = contract.temporary_bytes();
+  for (const v1::Workspace &workspace : contract.workspaces()) {
+    absl::StatusOr<int64_t> bytes = contract::Evaluate(workspace.bytes(), values);
+    if (!bytes.ok() || *bytes < 0 || __builtin_add_overflow(temporaries, *bytes, &temporaries))
+      return absl::InternalError("the artifact is wrong: a workspace without a size");
+  }
+  if (absl::Status s = inputs_->lease().Take(temporaries, "the kernel's temporaries"); !s.ok())
+    return s;
+  // Results that nobody asked for are made all the same.
+  const auto &outputs = start_.options().outputs();
+  for (const v1::Result &result : contract.results()) {
+    if (std::find(outputs.begin(), outputs.end(), result.name()) != outputs.end())
+      continue;
+    absl::StatusOr<v1::TensorType> type = contract::ResultType(result, values);
+    if (!type.ok())
+      return absl::InternalError(absl::StrCat("the artifact is wrong: ", type.status().message()));
+    absl::StatusOr<int64_t> bytes = contract::TensorBytes(*type);
+    if (!bytes.ok())
+      return bytes.status();
+    const std::string what = absl::StrCat("the kernel's result '", result.name(), "'");
+    if (absl::Status s = inputs_->lease().Take(*bytes, what.c_str()); !s.ok())
+      return s;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RunFlow::AddOutput(const std::string &name,
                                 std::span<const contract::LaunchValue> values) {
   OutputTensor output{name, {}, false, static_cast<uint32_t>(work_->memory.size())};
@@ -251,7 +281,9 @@ absl::Status RunFlow::AddOutput(const std::string &name,
     return bytes.status();
   if (work_->memory.size() >= kMaxFrameFds)
     return Invalid("too many tensors in one run");
-  if (absl::Status s = inputs_->lease().Take(*bytes); !s.ok())
+  if (absl::Status s =
+          inputs_->lease().Take(*bytes, absl::StrCat("the output '", name, "'").c_str());
+      !s.ok())
     return s;
   absl::StatusOr<SharedMemory> memory = SharedMemory::Create(*bytes);
   if (!memory.ok())

@@ -60,6 +60,8 @@ private:
   absl::Status Prepare(const CompiledPtr &compiled);
   absl::Status AddArgument(const v1::Parameter &parameter,
                            std::vector<contract::LaunchValue> &values);
+  // Counts the memory that the kernel itself takes while it runs.
+  absl::Status TakeTemporaries(std::span<const contract::LaunchValue> values);
   absl::Status AddOutput(const std::string &name, std::span<const contract::LaunchValue> values);
   // What the kernel writes and returns that was not asked for by name.
   absl::Status AddOtherOutputs(std::span<const contract::LaunchValue> values);

@@ -22,12 +22,14 @@ absl::Status Invalid(std::string message) {
 
 } // namespace
 
-absl::Status ByteLease::Take(int64_t bytes) {
+absl::Status ByteLease::Take(int64_t bytes, const char *what) {
   const uint64_t wanted = held_ + bytes;
   if (wanted > service_.max_run_bytes)
     return ServiceError(absl::StatusCode::kResourceExhausted,
-                        absl::StrCat("the run's tensors need ", FormatBytes(wanted), "; at most ",
-                                     FormatBytes(service_.max_run_bytes), " are allowed"),
+                        absl::StrCat("the run needs ", FormatBytes(wanted), ": ",
+                                     FormatBytes(bytes), " of it for ", what, "; at most ",
+                                     FormatBytes(service_.max_run_bytes),
+                                     " are allowed (the service's --max-run-bytes)"),
                         {.reason = "RUN_TOO_LARGE"});
   if (!service_.admission.TakeBytes(bytes, service_.max_total_bytes))
     return ServiceError(
@@ -57,7 +59,19 @@ absl::Status RunInputs::Accept(v1::RunStart &start, bool chunks_allowed) {
       // Lives in the worker, but costs the machine the same, unless nothing is computed with it.
       if (argument.generated().kind() == v1::GeneratedTensor::KIND_UNSPECIFIED)
         return Invalid(absl::StrCat("the argument '", name, "' is generated from nothing"));
-      if (absl::Status s = lease_.Take(start.options().timing_only() ? 0 : *bytes); !s.ok())
+      const bool random = argument.generated().kind() == v1::GeneratedTensor::KIND_UNIFORM ||
+                          argument.generated().kind() == v1::GeneratedTensor::KIND_NORMAL;
+      if (random && !contract::IsFloat(type.dtype()))
+        return Invalid(absl::StrCat("the argument '", name, "': random numbers are made for ",
+                                    "floating-point tensors only, not ",
+                                    contract::LongName(type.dtype()),
+                                    "; use zeros, ones or an array"));
+      if (!random && argument.generated().kind() != v1::GeneratedTensor::KIND_ZEROS &&
+          argument.generated().kind() != v1::GeneratedTensor::KIND_ONES)
+        return Invalid(absl::StrCat("the argument '", name, "' is generated from an unknown kind"));
+      if (absl::Status s = lease_.Take(start.options().timing_only() ? 0 : *bytes,
+                                       absl::StrCat("the argument '", name, "'").c_str());
+          !s.ok())
         return s;
       continue;
     }
@@ -78,7 +92,8 @@ absl::Status RunInputs::Accept(v1::RunStart &start, bool chunks_allowed) {
     if (value.inline_data().size() > kMaxInlineBytes)
       return Invalid(absl::StrCat("the argument '", name, "' has ", value.inline_data().size(),
                                   " bytes inline; above ", kMaxInlineBytes, " send chunks"));
-    if (absl::Status s = lease_.Take(*bytes); !s.ok())
+    if (absl::Status s = lease_.Take(*bytes, absl::StrCat("the argument '", name, "'").c_str());
+        !s.ok())
       return s;
     absl::StatusOr<SharedMemory> memory = SharedMemory::Create(*bytes);
     if (!memory.ok())

@@ -21,7 +21,8 @@ public:
   ByteLease(const ByteLease &) = delete;
   ByteLease &operator=(const ByteLease &) = delete;
   // RESOURCE_EXHAUSTED: more than one run may hold, or than the service has left.
-  absl::Status Take(int64_t bytes);
+  // `what` they are for completes "of it for ...".
+  absl::Status Take(int64_t bytes, const char *what);
 
 private:
   ServiceContext &service_;

@@ -99,10 +99,7 @@ LaunchAnswer InProcessBackend::RunHere(LaunchWork &work) {
   }
   work.job.set_artifact_key(work.compiled->semantic_key());
   work.job.set_artifact(work.compiled->artifact().data(), work.compiled->artifact().size());
-  answer.result = (*runner)->Run(work.job, work.memory, [&](const v1::Progress &progress) {
-    if (work.on_progress)
-      work.on_progress(progress);
-  });
+  answer.result = (*runner)->Run(work.job, work.memory, {work.on_progress, work.on_print});
   return answer;
 }
 

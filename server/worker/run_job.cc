@@ -30,7 +30,8 @@ double Microseconds(Clock::duration d) {
 void Report(const std::function<void(const v1::Progress &)> &on_progress, const char *stage) {
   v1::Progress progress;
   progress.set_stage(stage);
-  on_progress(progress);
+  if (on_progress)
+    on_progress(progress);
 }
 
 bool Writes(v1::Access access) {
@@ -47,7 +48,7 @@ absl::Status Named(const std::string &name, const absl::Status &status) {
 struct DeviceRunner::Launch {
   const wire::RunJob &job;
   std::vector<SharedMemory> &memory;
-  const std::function<void(const v1::Progress &)> &on_progress;
+  const RunEvents &events;
   Loaded &loaded;
   wire::RunResult &result;
 
@@ -105,7 +106,7 @@ absl::StatusOr<DeviceRunner::Loaded *> DeviceRunner::Load(const wire::RunJob &jo
 }
 
 wire::RunResult DeviceRunner::Run(const wire::RunJob &job, std::vector<SharedMemory> &memory,
-                                  const std::function<void(const v1::Progress &)> &on_progress) {
+                                  const RunEvents &events) {
   wire::RunResult result;
   absl::StatusOr<Loaded *> loaded = Load(job);
   if (!loaded.ok()) {
@@ -116,7 +117,7 @@ wire::RunResult DeviceRunner::Run(const wire::RunJob &job, std::vector<SharedMem
     result.set_artifact_needed(true);
     return result;
   }
-  Launch launch{job, memory, on_progress, **loaded, result, {}, {}, {}, {}, {}, {}, {}};
+  Launch launch{job, memory, events, **loaded, result, {}, {}, {}, {}, {}, {}, {}};
   absl::Status status = RunOnce(launch);
   if (status.ok() && result.diagnostics().empty() && job.max_samples() > 0)
     status = Measure(launch);
@@ -144,7 +145,7 @@ wire::RunResult DeviceRunner::Run(const wire::RunJob &job, std::vector<SharedMem
 absl::Status DeviceRunner::RunOnce(Launch &launch) {
   if (absl::Status s = launch.MatchArguments(); !s.ok())
     return s;
-  Report(launch.on_progress, "copying in");
+  Report(launch.events.on_progress, "copying in");
   Clock::time_point begin = Clock::now();
   if (absl::Status s = launch.Allocate(*device_); !s.ok())
     return s;
@@ -155,13 +156,14 @@ absl::Status DeviceRunner::RunOnce(Launch &launch) {
   launch.result.mutable_report()->set_copy_in_us(Microseconds(Clock::now() - begin) -
                                                  launch.generate_us);
 
-  Report(launch.on_progress, "running");
+  Report(launch.events.on_progress, "running");
   device::LaunchOptions options;
   options.profile = launch.job.profile();
   options.mode = launch.job.timing_only() ? device::LaunchOptions::Mode::kTimingOnly
                                           : device::LaunchOptions::Mode::kFull;
   options.max_instructions = launch.job.max_instructions();
   options.threads = launch.job.threads();
+  options.on_print = launch.events.on_print; // once, however often it is measured
   auto outcome =
       device_->Launch(*launch.loaded.executable, launch.arguments, launch.results, options);
   if (!outcome.ok())
@@ -172,7 +174,7 @@ absl::Status DeviceRunner::RunOnce(Launch &launch) {
     launch.ReportError(launch.outcomes.back());
     return absl::OkStatus();
   }
-  Report(launch.on_progress, "copying out");
+  Report(launch.events.on_progress, "copying out");
   begin = Clock::now();
   absl::Status status = launch.CopyOutputs(*device_);
   launch.result.mutable_report()->set_copy_out_us(Microseconds(Clock::now() - begin));
@@ -208,7 +210,8 @@ absl::Status DeviceRunner::Measure(Launch &launch) {
     v1::Progress progress;
     progress.set_stage("running");
     progress.set_fraction(static_cast<double>(launch.times.size()) / samples);
-    launch.on_progress(progress);
+    if (launch.events.on_progress)
+      launch.events.on_progress(progress);
     if (launch.job.max_seconds() && Clock::now() >= deadline)
       break;
   }
@@ -339,6 +342,8 @@ void DeviceRunner::Launch::ReportError(const device::LaunchOutcome &outcome) {
                                               {"{bound}", absl::StrCat(outcome.error_bound)}}));
     *diagnostic.mutable_range() = entry.range();
   }
+  if (!outcome.error_message.empty())
+    diagnostic.set_message(outcome.error_message);
 }
 
 } // namespace pyasc::server

@@ -18,6 +18,12 @@ namespace pyasc::server {
 
 namespace wire = pyasc::worker::v1;
 
+// May be empty. Called on any thread, one call at a time for each.
+struct RunEvents {
+  std::function<void(const v1::Progress &)> on_progress;
+  std::function<void(const v1::PrintLine &)> on_print;
+};
+
 // Owns one device. Used by one thread at a time.
 class DeviceRunner {
 public:
@@ -29,7 +35,7 @@ public:
   // Never fails as a call: see RunResult.error. `memory` by fd_index; tensors are read from and
   // outputs written to it.
   wire::RunResult Run(const wire::RunJob &job, std::vector<SharedMemory> &memory,
-                      const std::function<void(const v1::Progress &)> &on_progress);
+                      const RunEvents &events);
 
 private:
   struct Loaded {

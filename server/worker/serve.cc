@@ -1,6 +1,7 @@
 #include "server/worker/serve.h"
 
 #include <cstdio>
+#include <mutex>
 
 #include "absl/strings/str_cat.h"
 
@@ -47,13 +48,26 @@ wire::RunResult Run(FrameChannel &channel, uint64_t id, const wire::RunJob &job,
     result.set_error(std::string(memory.status().message()));
     return result;
   }
-  return runner->Run(job, *memory, [&](const v1::Progress &progress) {
-    wire::WorkerReply event;
+  // Prints may come from another thread than progress.
+  std::mutex sending;
+  auto send = [&](wire::WorkerReply event) {
     event.set_id(id);
-    *event.mutable_progress() = progress;
+    std::lock_guard lock(sending);
     // Should the daemon be gone, the final reply finds out.
     (void)channel.Send(event, {}, std::nullopt);
-  });
+  };
+  RunEvents events;
+  events.on_progress = [&](const v1::Progress &progress) {
+    wire::WorkerReply event;
+    *event.mutable_progress() = progress;
+    send(std::move(event));
+  };
+  events.on_print = [&](const v1::PrintLine &line) {
+    wire::WorkerReply event;
+    *event.mutable_print() = line;
+    send(std::move(event));
+  };
+  return runner->Run(job, *memory, events);
 }
 
 } // namespace

@@ -71,7 +71,9 @@ int ServeLocal(const Engine &engine, const std::string &listen) {
   InProcessBackend backend(engine);
   Metrics metrics; // the services count; nobody reads
   Admission admission(1024, metrics);
-  ServiceContext service{backend, metrics, admission, uint64_t{64} << 30, uint64_t{64} << 30};
+  const uint64_t memory =
+      static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  ServiceContext service{backend, metrics, admission, memory, memory};
   auto rpc = RpcServer::Start({{listen}, std::nullopt}, service);
   if (!rpc.ok())
     return Fail(kFailed, rpc.status().message());

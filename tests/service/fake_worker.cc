@@ -3,7 +3,8 @@
 // protocol through the real code; only the engine is another.
 //
 // In the compiler: @crash-key @crash @hang @eat @slow=MS @reject @truncate @count=FILE (appends a
-// line for each compile). On the device: @run-crash @run-hang @run-eat @run-slow=MS @run-error.
+// line for each compile). On the device: @run-crash @run-hang @run-eat @run-slow=MS @run-error
+// @run-print=N (before the rest). @temporary=BYTES (what the kernel needs).
 // Otherwise the "kernel" copies its first tensor to all that it writes.
 
 #include <fcntl.h>
@@ -109,6 +110,13 @@ v1::Artifact MakeArtifact(const v1::CompileRequest &request) {
     }
     first = false;
   }
+  int64_t temporary = 0;
+  if (absl::SimpleAtoi(Value(Text(request), "@temporary="), &temporary)) {
+    contract.set_temporary_bytes(temporary / 2);
+    v1::LaunchExpr::Step &step = *contract.add_workspaces()->mutable_bytes()->add_steps();
+    step.set_op(v1::LaunchExpr::OP_CONST);
+    step.set_value(temporary - temporary / 2);
+  }
   v1::Phase &phase = *contract.add_phases();
   phase.set_entry("entry");
   v1::ErrorEntry &error = *contract.add_error_table();
@@ -197,8 +205,16 @@ public:
   absl::StatusOr<device::LaunchOutcome> Launch(const device::Executable &executable,
                                                std::span<const device::LaunchArgument> arguments,
                                                std::span<device::Buffer *const> results,
-                                               const device::LaunchOptions &) override {
+                                               const device::LaunchOptions &options) override {
     const auto &kernel = static_cast<const FakeExecutable &>(executable);
+    int prints = 0;
+    (void)absl::SimpleAtoi(Value(kernel.text, "@run-print="), &prints);
+    for (int i = 0; i < prints && options.on_print; ++i) {
+      v1::PrintLine line;
+      line.set_text(absl::StrCat("line ", i));
+      line.set_core(i % 2);
+      options.on_print(line);
+    }
     Misbehave(kernel.text, "run-");
     device::LaunchOutcome outcome;
     outcome.kernel_us = 12.5;

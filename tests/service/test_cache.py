@@ -2,6 +2,10 @@
 
 import os
 import shutil
+import subprocess
+
+import pytest
+from conftest import wait_for
 
 from pyasc.v1 import compile_pb2
 
@@ -133,3 +137,85 @@ def test_without_a_directory_nothing_is_written(start):
     assert daemon.compile("one").outcome == OK
     assert not os.path.exists(daemon.cache)
     shutil.rmtree(daemon.cache, ignore_errors=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 200 KB; only root can make one."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", path],
+                          capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("mounting is not allowed here; disk_tier_test fills a disk by a limit")
+    yield path
+    subprocess.run(["umount", "-l", path], check=True)
+
+
+def test_a_full_disk_means_memory_only_until_there_is_room_again(start, small_disk):
+    daemon = start("--cache-dir", str(small_disk / "cache"), "--cache-retry-seconds", "1", cache=False)
+    texts = [f"kernel {i} " + "x" * 10_000 for i in range(40)]
+    for text in texts:
+        assert daemon.compile(text).outcome == OK
+    assert all(daemon.compile(t).cache == HIT for t in texts), "from memory"
+    stats = daemon.stats().cache
+    assert stats.kind == "memory" and stats.write_failures >= 1
+    assert "space" in stats.disk_fault
+    assert daemon.metric("cache_usable", tier="disk") == 0
+    assert daemon.metric("cache_suspensions_total", tier="disk") >= 1
+    assert daemon.read_log().count("is given up") >= 1
+    subprocess.run(["mount", "-o", "remount,size=40m", small_disk], check=True)
+
+    def usable():
+        daemon.compile(f"another {os.urandom(4).hex()}")
+        return daemon.stats().cache.kind == "rocksdb"
+    wait_for(usable, "the disk to be used again")
+    assert "can be used again" in daemon.read_log()
+    stats = daemon.stats().cache
+    assert not stats.disk_fault
+    assert daemon.metric("cache_usable", tier="disk") == 1
+    assert daemon.terminate() == 0
+    again = start("--cache-dir", str(small_disk / "cache"), cache=False)
+    assert again.compile(texts[0]).cache == HIT, "what was stored before the disk was full"
+
+
+def test_the_cache_directory_may_be_deleted_under_a_live_daemon(start):
+    daemon = start()
+    daemon.compile("one")
+    shutil.rmtree(daemon.cache)
+    assert daemon.compile("one").cache == HIT, "from memory"
+    assert daemon.compile("two").outcome == OK
+    assert daemon.compile("three").outcome == OK
+    assert "was deleted or replaced" in daemon.read_log()
+    assert daemon.stats().cache.kind == "rocksdb"
+    daemon.kill()
+    assert start().compile("three").cache == HIT
+
+
+def test_a_damaged_log_is_said_and_counted(start):
+    daemon = start()
+    texts = [f"kernel {i} " + "x" * 2000 for i in range(50)]
+    for text in texts:
+        daemon.compile(text)
+    path = database(daemon)
+    daemon.kill()
+    logs = [f for f in data_files(path) if f.endswith(".log") and os.path.getsize(f) > 10_000]
+    assert logs
+    for log in logs:
+        flip(log, 0.5)
+    daemon = start()
+    assert "write-ahead log" in daemon.read_log()
+    assert daemon.stats().cache.damaged_logs == 1
+    assert daemon.metric("cache_damaged_logs_total", tier="disk") == 1
+    assert daemon.compile(texts[0]).cache == HIT
+    assert daemon.compile(texts[-1]).cache == MISS
+
+
+def test_bytes_on_disk_are_those_of_the_files(start):
+    daemon = start()
+    for i in range(20):
+        daemon.compile(f"kernel {i} " + "x" * 20_000)
+    path = database(daemon)
+    real = sum(os.stat(os.path.join(path, f)).st_blocks * 512 for f in os.listdir(path))
+    assert 400_000 < daemon.stats().cache.disk_bytes
+    assert abs(daemon.stats().cache.disk_bytes - real) < 50_000

@@ -50,11 +50,14 @@ class Result:
 
     def __init__(self, events):
         self.stages, self.outputs, self.types, self.done = [], {}, {}, None
+        self.prints = []
         for event in events:
             assert self.done is None, "an event after `done`"
             kind = event.WhichOneof("kind")
             if kind == "progress":
                 self.stages.append(event.progress.stage)
+            elif kind == "print":
+                self.prints.append(event.print)
             elif kind == "output":
                 self.types[event.output.name] = event.output.tensor.type
                 self.outputs[event.output.name] = event.output.tensor.inline_data
@@ -305,3 +308,59 @@ def test_tune_says_that_it_is_not_there(daemon):
         daemon.execution.Tune(execution_pb2.TuneRequest())
     assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
     assert "tune" in error.value.details()
+
+
+def test_prints_come_in_order_before_the_end(daemon):
+    result = run(daemon, start_message("x @run-print=20000 ", data=floats(1, 2, 3, 4)))
+    assert result.done.outcome == OK
+    assert [p.text for p in result.prints] == [f"line {i}" for i in range(20000)]
+    assert [p.core for p in result.prints[:3]] == [0, 1, 0]
+
+
+def test_prints_of_a_run_that_crashes_are_not_lost(daemon):
+    result = run(daemon, start_message("x @run-print=3 @run-crash ", data=floats(1, 2, 3, 4)))
+    assert result.done.outcome == FAILED
+    assert len(result.prints) == 3
+
+
+def test_prints_come_while_the_kernel_runs(daemon):
+    call = daemon.execution.Run(
+        messages(start_message("x @run-print=2 @run-hang ", data=floats(1, 2, 3, 4))))
+    lines = (e.print.text for e in call if e.WhichOneof("kind") == "print")
+    assert [next(lines), next(lines)] == ["line 0", "line 1"]
+    call.cancel()
+
+
+def test_what_a_kernel_needs_for_itself_counts(start):
+    daemon = start("--max-run-bytes", str(1 << 20))
+    assert run(daemon, start_message("x @temporary=500000 ", data=floats(1, 2, 3, 4))).done.outcome == OK
+    with pytest.raises(grpc.RpcError) as error:
+        run(daemon, start_message("x @temporary=8000000000 ", data=floats(1, 2, 3, 4)))
+    assert error.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert details(error.value)["ErrorInfo"].reason == "RUN_TOO_LARGE"
+    assert "7.451 GiB of it for the kernel's temporaries" in error.value.details()
+    assert "1 MiB are allowed" in error.value.details()
+
+
+def test_random_bools_are_the_callers_error(daemon):
+    start = start_message("x", data=floats(1, 2, 3, 4))
+    start.arguments[1].generated.kind = execution_pb2.GeneratedTensor.KIND_NORMAL
+    start.arguments[1].generated.type.dtype = tensor_pb2.DTYPE_BOOL
+    with pytest.raises(grpc.RpcError) as error:
+        run(daemon, start)
+    assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert "'B': random numbers are made for floating-point tensors only, not bool" in \
+        error.value.details()
+
+
+def test_a_run_that_the_stopping_daemon_ends_is_told_so(start):
+    daemon = start("--grace-seconds", "1")
+    call = daemon.execution.Run(messages(start_message("x @run-hang ", data=floats(1, 2, 3, 4))),
+                                timeout=TIME_LIMIT)
+    assert any(event.progress.stage == "running" for event in call)
+    assert daemon.terminate() == 0
+    with pytest.raises(grpc.RpcError) as error:
+        for _ in call:
+            pass
+    assert error.value.code() == grpc.StatusCode.UNAVAILABLE
+    assert "the run was ended" in error.value.details() and "stopping" in error.value.details()
