@@ -49,6 +49,15 @@ absl::Status WriteOutput(const OutputSpec &spec, const client::RunOutputValue &v
   return client::WriteNpy(spec.path, *wide);
 }
 
+std::string PrintText(const v1::PrintLine &print, const std::vector<std::string> &paths,
+                      bool prefix) {
+  if (!prefix || print.range().line() == 0)
+    return absl::StrCat(print.text(), "\n");
+  const uint32_t file = print.range().file();
+  return absl::StrCat(file < paths.size() ? paths[file] : "?", ":", print.range().line(), " [core ",
+                      print.core(), "] ", print.text(), "\n");
+}
+
 int Run(const Arguments &arguments) {
   absl::StatusOr<std::vector<OutputSpec>> outputs = ReadOutputSpecs(arguments);
   if (!outputs.ok())
@@ -69,6 +78,12 @@ int Run(const Arguments &arguments) {
     absl::StatusOr<client::CallOptions> options = MakeCallOptions(arguments, &line);
     if (!options.ok())
       return UsageError(options.status());
+    const bool prefix = arguments.Has("--print-prefix");
+    options->on_print = [&](const v1::PrintLine &print) {
+      line.Clear();
+      std::fputs(PrintText(print, {input->path}, prefix).c_str(), stdout);
+      std::fflush(stdout);
+    };
     absl::StatusOr<std::unique_ptr<client::Client>> connected = Connect(arguments);
     if (!connected.ok()) {
       line.Clear();
@@ -92,7 +107,7 @@ int Run(const Arguments &arguments) {
     for (const std::string &name : result->names) {
       const client::RunOutputValue &value = result->outputs[name];
       std::fprintf(text, "%s = %s\n", name.c_str(),
-                  SummarizeTensor(value.tensor, value.is_scalar).c_str());
+                   SummarizeTensor(value.tensor, value.is_scalar).c_str());
     }
   if (arguments.Has("--report"))
     std::fputs(ReportText(result->done.report(), {input->path}).c_str(), text);
@@ -131,6 +146,8 @@ Command RunCommand() {
       "'C=zeros:f32[1024,1024]' --out C=c.npy"};
   command.flags = Concat(KernelFlags(),
                          Concat({{"--out", "NAME=FILE", "write an output to an .npy file"},
+                                 {"--print-prefix", nullptr,
+                                  "FILE:LINE [core N] before each line that the kernel prints"},
                                  {"--report", nullptr, "measure this one run and print the report"},
                                  {"--json", "FILE",
                                   "measure this one run and write the report as JSON; - is\n"

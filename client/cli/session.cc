@@ -91,8 +91,8 @@ std::vector<Flag> KernelFlags() {
           {"--soc", "SOC", "the chip, for sim and ascend; default ascend910b3"},
           {"--precision", "MODE", "mixed or auto; default: the promotion rules"},
           {"--debug", nullptr,
-           "keep asc.print and asserts; on ascend also bounds checks,\n"
-           "which sim and host always make"}};
+           "asc.print prints and asserts are checked, else both are left\n"
+           "out; on ascend also bounds checks, which sim and host always\nmake"}};
 }
 
 std::vector<Flag> Concat(std::vector<Flag> a, const std::vector<Flag> &b) {

@@ -140,6 +140,14 @@ std::string CHeader(const v1::Artifact &artifact) {
     notes.push_back(
         absl::StrCat("//   ", name, ": [", absl::StrJoin(shape, ","), "], row-major, written"));
   }
+  if (launch.print_log_words() > 0) {
+    std::string name = names.Take("prints");
+    formals.push_back("int64_t *" + name);
+    actuals.push_back(name);
+    notes.push_back(
+        absl::StrCat("//   ", name, ": the print log, ", launch.print_log_words(),
+                     " int64, zero before the call; its layout stands in the artifact"));
+  }
   bool errors = launch.error_table_size() > 0;
   if (errors) {
     std::string name = names.Take("errors");

@@ -1,6 +1,9 @@
 #include "compiler/driver/contract.h"
 
+#include <set>
+
 #include "compiler/ir/asc_dialect.h"
+#include "compiler/ir/expand_print.h"
 #include "compiler/target/ascend/npu.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -157,6 +160,35 @@ void addErrorTable(func::FuncOp kernel, v1::LaunchContract *contract) {
   });
 }
 
+bool isPrintLog(func::FuncOp kernel, unsigned index) {
+  return static_cast<bool>(kernel.getArgAttr(index, AscDialect::kPrintLog));
+}
+
+// One entry for all prints with the same id.
+void addPrintTable(func::FuncOp kernel, v1::LaunchContract *contract) {
+  std::set<int64_t> known;
+  kernel.walk([&](ir::PrintOp print) {
+    if (!known.insert(print.getId()).second)
+      return;
+    v1::PrintEntry *entry = contract->add_print_table();
+    entry->set_id(static_cast<uint32_t>(print.getId()));
+    entry->set_format(print.getFormat().str());
+    entry->set_error_code(print.getCode());
+    setRange(print.getLoc(), entry->mutable_range());
+    for (auto [value, dtype] : llvm::zip_equal(print.getValues(), print.getDtypes())) {
+      v1::TensorType *type = entry->add_values();
+      type->set_dtype(contract::ParseDType(cast<StringAttr>(dtype).getValue().str())
+                          .value_or(v1::DTYPE_UNSPECIFIED));
+      if (auto memref = dyn_cast<MemRefType>(value.getType()))
+        for (int64_t extent : memref.getShape())
+          type->add_shape(extent);
+    }
+  });
+  for (unsigned index = 0; index < kernel.getNumArguments(); ++index)
+    if (isPrintLog(kernel, index))
+      contract->set_print_log_words(ir::kPrintLogWords);
+}
+
 bool isErrorBuffer(func::FuncOp kernel, unsigned index) {
   return static_cast<bool>(kernel.getArgAttr(index, AscDialect::kErrorBuffer));
 }
@@ -173,7 +205,7 @@ v1::LaunchContract DescribeKernel(func::FuncOp kernel) {
   contract.set_schema_version(1);
   for (BlockArgument argument : kernel.getArguments()) {
     unsigned index = argument.getArgNumber();
-    if (isErrorBuffer(kernel, index))
+    if (isErrorBuffer(kernel, index) || isPrintLog(kernel, index))
       continue;
     if (isResult(kernel, index))
       addResult(kernel, argument, &contract);
@@ -182,6 +214,7 @@ v1::LaunchContract DescribeKernel(func::FuncOp kernel) {
   }
   addAliasRules(&contract);
   addErrorTable(kernel, &contract);
+  addPrintTable(kernel, &contract);
   return contract;
 }
 
@@ -204,6 +237,8 @@ void AddHostPhase(func::FuncOp kernel, const std::string &entry, v1::LaunchContr
     v1::PhaseArgument *argument = phase->add_arguments();
     if (isErrorBuffer(kernel, index))
       argument->set_error_buffer(true);
+    else if (isPrintLog(kernel, index))
+      argument->set_print_log(true);
     else if (isResult(kernel, index))
       argument->set_result(results++);
     else
@@ -235,6 +270,8 @@ void AddNpuPhases(ModuleOp module, v1::LaunchContract *contract) {
         argument->set_result(number);
       else if (kind == "workspace")
         argument->set_workspace(number);
+      else if (kind == "prints")
+        argument->set_print_log(true);
       else
         argument->set_error_buffer(true);
     }

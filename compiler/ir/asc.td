@@ -4,6 +4,7 @@
 
 include "mlir/IR/CommonAttrConstraints.td"
 include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def AscDialect : Dialect {
   let name = "asc";
@@ -22,6 +23,7 @@ def AscDialect : Dialect {
     static constexpr const char *kResult = "asc.result";
     static constexpr const char *kScalarResult = "asc.scalar_result";
     static constexpr const char *kErrorBuffer = "asc.error_buffer";
+    static constexpr const char *kPrintLog = "asc.print_log";
     static constexpr const char *kErrors = "asc.errors";
     static constexpr const char *kParallel = "asc.parallel";
     static constexpr const char *kUnroll = "asc.unroll";
@@ -44,14 +46,20 @@ def Asc_CheckOp : Asc_Op<"check"> {
   let hasVerifier = 1;
 }
 
-def Asc_PrintOp : Asc_Op<"print"> {
-  let summary = "print a line while the kernel runs";
+def Asc_PrintOp : Asc_Op<"print", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "print a text while the kernel runs";
   let description = [{
     `format` holds one `{}` (or `{:spec}`, with Python's format specification) an operand, braces of
     the text doubled, and its own newline. `dtypes` names each operand's dtype, since MLIR's
-    integers are signless. An operand that is a memref prints as a whole array.
+    integers are signless. An operand that is a memref prints as a whole array. `id` names the print
+    in the launch contract: prints with one id have the same format, operand types and location.
+    Nothing is printed once an error is recorded. With a `code`, the text is no print but the
+    message of that error, and the check that records it follows.
+
+    Reads its memrefs and has an order with every other print and check.
   }];
-  let arguments = (ins StrAttr:$format, StrArrayAttr:$dtypes, Variadic<AnyType>:$values);
+  let arguments = (ins StrAttr:$format, StrArrayAttr:$dtypes, Variadic<AnyType>:$values,
+                       DefaultValuedAttr<I64Attr, "0">:$id, DefaultValuedAttr<I64Attr, "0">:$code);
   let assemblyFormat = "$format $dtypes (`,` $values^ `:` type($values))? attr-dict";
   let hasVerifier = 1;
 }

@@ -75,6 +75,17 @@ int CountFields(llvm::StringRef format) {
 
 } // namespace
 
+void PrintOp::getEffects(
+    llvm::SmallVectorImpl<mlir::SideEffects::EffectInstance<mlir::MemoryEffects::Effect>>
+        &effects) {
+  for (mlir::OpOperand &operand : getValuesMutable())
+    if (mlir::isa<mlir::BaseMemRefType>(operand.get().getType()))
+      effects.emplace_back(mlir::MemoryEffects::Read::get(), &operand,
+                           mlir::SideEffects::DefaultResource::get());
+  // The log: something that no value names.
+  effects.emplace_back(mlir::MemoryEffects::Write::get());
+}
+
 mlir::LogicalResult PrintOp::verify() {
   int fields = CountFields(getFormat());
   if (fields < 0)

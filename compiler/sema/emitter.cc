@@ -408,20 +408,6 @@ void Emitter::Check(const SourceRange &range, mlir::Value ok, mlir::Value value,
   b_.create<ir::CheckOp>(loc, ok, index(value), index(bound), b_.getI64IntegerAttr(code));
 }
 
-void Emitter::Print(const SourceRange &range, const std::string &format,
-                    const std::vector<Value> &values) {
-  llvm::SmallVector<mlir::Value> operands;
-  llvm::SmallVector<mlir::Attribute> dtypes;
-  for (const Value &v : values) {
-    dtypes.push_back(b_.getStringAttr(std::string(sema::Name(v.dtype))));
-    if (v.IsTensor())
-      operands.push_back(Materialize(range, v).tensor.root);
-    else
-      operands.push_back(Ssa(v));
-  }
-  b_.create<ir::PrintOp>(Loc(range), b_.getStringAttr(format), b_.getArrayAttr(dtypes), operands);
-}
-
 bool Emitter::CheckDType(const SourceRange &range, DType t) {
   if (t != DType::Float64 || TargetHasFloat64())
     return true;

@@ -266,7 +266,19 @@ public:
   // Reports `message` at run time when `ok` (i1) is false; {value} and {bound} are filled in.
   void Check(const SourceRange &range, mlir::Value ok, mlir::Value value, mlir::Value bound,
              const std::string &message);
-  void Print(const SourceRange &range, const std::string &format, const std::vector<Value> &values);
+  // Prints a text with a field for each value at run time; `code`: see asc.print.
+  void Print(const SourceRange &range, const std::string &format, const std::vector<Value> &values,
+             int64_t code);
+  // Appends `v` as print() shows it; what is known at run time only becomes a field and a value.
+  // With `values` the text is a format (braces doubled), without it plain. False: reported.
+  bool AppendShown(const SourceRange &range, const Value &v, const std::string &spec,
+                   std::string &text, std::vector<Value> *values);
+  // Reports, at run time, that `condition` (a bool) does not hold, with the message that `message`
+  // (may be empty) makes as EvalString does.
+  void Assertion(const SourceRange &range, const Value &condition,
+                 const std::function<Value(std::vector<Value> *)> &message);
+  // Says once that prints are left out.
+  void WarnOfPrint(const SourceRange &range);
   // A rank-0 cell, in the function's entry block.
   mlir::Value NewCellMemory(mlir::Type type, const SourceRange &range);
   bool InParallelLoop() const { return !parallel_bodies_.empty(); }
@@ -276,8 +288,6 @@ public:
   bool debug() const { return debug_; }
   bool mixed() const { return mixed_; }
   bool widening() const { return widen_products_; }
-  // No target lowers asc.print yet.
-  bool TargetPrints() const { return false; }
   bool TargetHasFloat64() const { return request_.target() == v1::TARGET_HOST; }
   bool CheckDType(const SourceRange &range, DType t); // reports float64 where there is none
 
@@ -342,6 +352,8 @@ private:
   Value EvalListComp(const syntax::ListComp *e);
   Value EvalConstant(const syntax::Constant *e);
   Value EvalString(const syntax::Expr *e, std::vector<Value> *values);
+  // Evaluates for the sake of errors alone: no code comes out.
+  void EvaluateInVain(const std::function<void()> &evaluate);
   // `then` or `otherwise`; `binds`: the variables that they assign.
   Value Conditional(const SourceRange &range, mlir::Value condition, const Names &binds,
                     const std::function<Value()> &then, const std::function<Value()> &otherwise);
@@ -448,7 +460,10 @@ private:
 
   bool tail_of_split_ = false; // the loop that is emitted next was split already
   bool index_mode_ = false;
-  bool widen_products_ = false; // an accumulation: 16-bit products stay float32
+  bool widen_products_ = false;           // an accumulation: 16-bit products stay float32
+  std::map<std::string, int64_t> prints_; // id, by what makes two prints alike
+  bool print_warned_ = false;
+  bool in_vain_ = false; // inside of EvaluateInVain for a call
   bool checks_ = true, debug_ = false, mixed_ = false;
 
   std::map<std::string, std::pair<int64_t, std::string>, std::less<>>

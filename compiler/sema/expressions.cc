@@ -134,13 +134,8 @@ Value Emitter::Eval(const Expr *e) {
   }
   case NodeKind::ListComp:
     return EvalListComp(llvm::cast<ListComp>(e));
-  case NodeKind::JoinedStr: {
-    std::vector<Value> values;
-    Value v = EvalString(e, &values);
-    if (!v.IsInvalid() && !values.empty())
-      return refuse("string-data", "strings made at run time exist only in asc.print and assert");
-    return v;
-  }
+  case NodeKind::JoinedStr:
+    return EvalString(e, nullptr);
   case NodeKind::NamedExpr: {
     auto *n = llvm::cast<NamedExpr>(e);
     Value v = Eval(n->value);
@@ -726,61 +721,6 @@ Value Emitter::EvalListComp(const ListComp *e) {
   if (failed)
     return Value::Invalid();
   return Value::TupleOf(std::move(out), true);
-}
-
-Value Emitter::EvalString(const Expr *e, std::vector<Value> *values) {
-  if (auto *c = llvm::dyn_cast<syntax::Constant>(e); c && c->IsStr()) {
-    std::string text;
-    for (char ch : c->str_value) {
-      text += ch;
-      if (values && (ch == '{' || ch == '}'))
-        text += ch;
-    }
-    return Value::StringOf(text);
-  }
-  if (auto *j = llvm::dyn_cast<JoinedStr>(e)) {
-    std::string text;
-    for (const Expr *part : j->values) {
-      Value v = EvalString(part, values);
-      if (v.IsInvalid())
-        return v;
-      text += v.text;
-    }
-    return Value::StringOf(text);
-  }
-  if (auto *f = llvm::dyn_cast<FormattedValue>(e)) {
-    std::string spec;
-    if (f->format_spec) {
-      Value s = EvalString(f->format_spec, nullptr);
-      if (s.IsInvalid())
-        return s;
-      spec = ":" + s.text;
-    }
-    Value v = Eval(f->value);
-    if (v.IsInvalid())
-      return v;
-    if (v.kind == Value::Kind::String)
-      return v;
-    if (v.IsTuple() || v.kind == Value::Kind::DType) {
-      std::string text = v.kind == Value::Kind::DType ? std::string(sema::Name(v.dtype)) : "(";
-      if (v.IsTuple()) {
-        for (size_t i = 0; i < v.items->size(); ++i) {
-          if (!(*v.items)[i].IsConstantInt())
-            return Error("unsupported-message", f->range, "only numbers can be printed");
-          text += (i ? ", " : "") + ToString((*v.items)[i].constant->i);
-        }
-        text += v.items->size() == 1 ? ",)" : ")";
-      }
-      return Value::StringOf(text);
-    }
-    if (!v.IsNumber() || !values)
-      return Error("unsupported-message", f->range, "only numbers can be printed");
-    if (v.IsConstantInt() && spec.empty() && v.dtype != DType::Bool)
-      return Value::StringOf(ToString(v.constant->i));
-    values->push_back(Strong(v));
-    return Value::StringOf("{" + spec + "}");
-  }
-  return Error("unsupported-message", e->range, "expected a string or an f-string");
 }
 
 } // namespace pyasc::sema

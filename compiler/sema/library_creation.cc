@@ -176,58 +176,6 @@ Value EmitItem(Emitter &e, const BoundCall &call) {
                        : e.Subscript(call.range, x, Value::TupleOf(zeros));
 }
 
-Value EmitPrint(Emitter &e, const BoundCall &call) {
-  if (!e.debug())
-    return Value::NoneValue();
-  if (!e.TargetPrints()) {
-    e.Warn("print-ignored", call.range,
-           "this target does not print; run the kernel with PYASC_INTERPRET=1 to see it");
-    return Value::NoneValue();
-  }
-  std::string format;
-  std::vector<Value> values;
-  for (const Value &v : call.rest) {
-    if (!format.empty())
-      format += " ";
-    if (v.kind == Value::Kind::String) {
-      // An f-string comes with its values and its braces in place.
-      if (v.items) {
-        format += v.text;
-        values.insert(values.end(), v.items->begin(), v.items->end());
-      } else {
-        for (char c : v.text) {
-          format += c;
-          if (c == '{' || c == '}')
-            format += c;
-        }
-      }
-      continue;
-    }
-    if (v.kind == Value::Kind::Tuple || v.kind == Value::Kind::DType || v.IsNone()) {
-      format += v.kind == Value::Kind::DType ? std::string(Name(v.dtype)) : Describe(v);
-      continue;
-    }
-    if (!e.ExpectNumber(call.range, v, "what is printed"))
-      return Value::Invalid();
-    format += "{}";
-    values.push_back(e.Strong(v));
-  }
-  e.Print(call.range, format + "\n", values);
-  return Value::NoneValue();
-}
-
-Value EmitAssert(Emitter &e, const BoundCall &call) {
-  Value c = e.Truth(call.where[0], call.args[0]);
-  if (c.IsInvalid())
-    return c;
-  std::string text = "assertion failed";
-  if (call.args[1].kind == Value::Kind::String)
-    text += ": " + call.args[1].text;
-  if (e.debug() && !(c.IsConstant() && c.constant->i))
-    e.Check(call.range, e.Ssa(c), nullptr, nullptr, text);
-  return Value::NoneValue();
-}
-
 Value EmitAssertShape(Emitter &e, const BoundCall &call) {
   if (!e.ExpectTensor(call.where[0], call.args[0], "the argument of assert_shape"))
     return Value::Invalid();
@@ -244,6 +192,13 @@ Value EmitAssertShape(Emitter &e, const BoundCall &call) {
                        ShapeText(have));
   return Value::NoneValue();
 }
+
+} // namespace
+
+Value EmitPrint(Emitter &e, const BoundCall &call); // printing.cc
+Value EmitDeviceAssert(Emitter &e, const BoundCall &call);
+
+namespace {
 
 constexpr uint8_t kArrays = kAsc | kNumpy;
 constexpr ShapeRule kArg = ShapeRule::Argument;
@@ -269,8 +224,8 @@ const LibraryEntry kTable[] = {
     {"item", kMethod, "x", DTypes::Any, ShapeRule::None, "the one element", "x.item()", Lowering::Scalar, EmitItem},
     {"prefetch", kAsc, "x", DTypes::Any, ShapeRule::None, "a hint that x is read soon; it changes no result", "None", Lowering::CompileTime, EmitNothing},
     {"barrier", kAsc, "", DTypes::Any, ShapeRule::None, "what stands before is done; statements run in order anyway", "None", Lowering::CompileTime, EmitNothing},
-    {"print", kAsc | kBuiltin, "*values", DTypes::Any, ShapeRule::None, "prints in debug mode", "print(*values)", Lowering::Scalar, EmitPrint},
-    {"device_assert", kAsc, "condition, message=None", DTypes::Any, ShapeRule::None, "checked in debug mode", "None", Lowering::Scalar, EmitAssert},
+    {"print", kAsc | kBuiltin, "*values, sep=None, end=None", DTypes::Any, ShapeRule::None, "prints in debug mode", "print(*values)", Lowering::Scalar, EmitPrint},
+    {"device_assert", kAsc, "condition, message=None", DTypes::Any, ShapeRule::None, "checked in debug mode", "None", Lowering::Scalar, EmitDeviceAssert},
     {"assert_shape", kAsc, "x, shape", DTypes::Any, ShapeRule::None, "checked at compile time", "None", Lowering::CompileTime, EmitAssertShape},
 };
 // clang-format on

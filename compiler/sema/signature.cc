@@ -4,6 +4,7 @@
 #include "compiler/sema/emitter.h"
 
 #include "compiler/ir/asc_dialect.h"
+#include "compiler/ir/expand_print.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -769,13 +770,17 @@ void Emitter::FinishFunction() {
   b_.setInsertionPointToEnd(&function_.front());
   b_.create<mlir::func::ReturnOp>(Loc(kernel_->range));
   EraseUnreadCells();
+  auto add_buffer = [&](int64_t words, llvm::StringRef attribute) {
+    function_.insertArgument(
+        function_.getNumArguments(), mlir::MemRefType::get({words}, b_.getI64Type()),
+        b_.getDictionaryAttr(b_.getNamedAttr(attribute, b_.getUnitAttr())), Loc(kernel_->range));
+  };
+  if (!prints_.empty())
+    add_buffer(ir::kPrintLogWords, ir::AscDialect::kPrintLog);
   if (errors_.empty())
     return;
   function_->setAttr(ir::AscDialect::kErrors, b_.getArrayAttr(errors_));
-  function_.insertArgument(
-      function_.getNumArguments(), mlir::MemRefType::get({4}, b_.getI64Type()),
-      b_.getDictionaryAttr(b_.getNamedAttr(ir::AscDialect::kErrorBuffer, b_.getUnitAttr())),
-      Loc(kernel_->range));
+  add_buffer(4, ir::AscDialect::kErrorBuffer);
 }
 
 // Flags that no guard looks at and variables that nothing reads, with what computed them.

@@ -645,34 +645,4 @@ FlowEnd Emitter::EmitJump(const Stmt *s) {
   return FlowEnd::Jumps;
 }
 
-void Emitter::EmitAssert(const Assert *s) {
-  Value c = EvalTest(s->test);
-  if (c.IsInvalid())
-    return;
-  std::string text = "assertion failed";
-  if (s->msg) {
-    std::vector<Value> values;
-    Value message = EvalString(s->msg, &values);
-    if (message.IsInvalid())
-      return;
-    if (!values.empty()) {
-      Error("unsupported-message", s->msg->range,
-            "the message of an assert cannot hold run-time values; print them with asc.print");
-      return;
-    }
-    text += ": " + message.text;
-  }
-  if (c.IsConstant()) {
-    // Unconditional and false: it fails whenever the kernel runs.
-    if (!c.constant->i && uncertain_ == 0 && domain_.empty()) {
-      Error("assertion-failed", s->range, text);
-      return;
-    }
-    if (c.constant->i)
-      return;
-  }
-  if (debug_)
-    Check(s->range, Ssa(c), nullptr, nullptr, text);
-}
-
 } // namespace pyasc::sema

@@ -3,15 +3,19 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "profiler/device/launch.h"
+#include "profiler/device/print_log.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -144,6 +148,31 @@ private:
   v1::DeviceInfo info_;
 };
 
+// Reads a print log now and then while the kernel writes it, so that a long run shows what it does.
+class PrintPoller {
+public:
+  PrintPoller(PrintReader &reader, std::span<const uint64_t> log)
+      : thread_([this, &reader, log] {
+          std::unique_lock lock(mutex_);
+          while (!ended_.wait_for(lock, std::chrono::milliseconds(50), [this] { return end_; }))
+            reader.Read(0, log);
+        }) {}
+  ~PrintPoller() {
+    {
+      std::lock_guard lock(mutex_);
+      end_ = true;
+    }
+    ended_.notify_one();
+    thread_.join();
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool end_ = false;
+  std::thread thread_;
+};
+
 double MicrosecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
       .count();
@@ -170,6 +199,11 @@ absl::StatusOr<LaunchOutcome> HostDevice::Launch(const Executable &executable,
     workspaces.push_back(std::move(*buffer));
   }
   int64_t error_record[4] = {0, 0, 0, 0};
+  std::vector<uint64_t> print_log(contract.print_log_words());
+  PrintReader prints(contract, options.on_print);
+  std::optional<PrintPoller> poller;
+  if (!print_log.empty())
+    poller.emplace(prints, print_log);
   std::vector<uint64_t> scalars(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i)
     scalars[i] = arguments[i].scalar_bits;
@@ -198,6 +232,9 @@ absl::StatusOr<LaunchOutcome> HostDevice::Launch(const Executable &executable,
       case v1::PhaseArgument::kErrorBuffer:
         actuals.push_back(error_record);
         break;
+      case v1::PhaseArgument::kPrintLog:
+        actuals.push_back(print_log.data());
+        break;
       case v1::PhaseArgument::KIND_NOT_SET:
         return absl::InvalidArgumentError("a phase argument without a binding");
       }
@@ -213,6 +250,10 @@ absl::StatusOr<LaunchOutcome> HostDevice::Launch(const Executable &executable,
     profile.set_time_us(time_us);
     outcome.kernel_us += time_us;
   }
+  poller.reset();
+  prints.Read(0, print_log);
+  prints.Finish();
+  outcome.error_message = prints.ErrorMessage(0, error_record[0]);
   outcome.error_code = error_record[0];
   outcome.error_value = error_record[1];
   outcome.error_bound = error_record[2];

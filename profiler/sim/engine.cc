@@ -136,7 +136,8 @@ void Engine::StartBlock(Core &core, double time) {
                     .ub = &core.memory[Space::kUb],
                     .races = request_.check_races ? &core.races : nullptr,
                     .data = request_.data,
-                    .miss_cycles = request_.timing ? soc_.gm.scalar_latency_cycles : 0};
+                    .miss_cycles = request_.timing ? soc_.gm.scalar_latency_cycles : 0,
+                    .on_flush = request_.on_flush ? &request_.on_flush : nullptr};
   core.scalar.Start(*code_, ports, arguments, core.block, request_.blocks);
   core.scalar.time = time;
   core.state = Core::State::kRunning;

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <queue>
@@ -36,6 +37,8 @@ struct PhaseRequest {
   uint64_t max_instructions = 0;
   // Host threads; more than one compute data beside the one that keeps the time.
   int threads = 1;
+  // After a block has written its data cache back; may be empty.
+  std::function<void(int64_t block)> on_flush = {};
 };
 
 // Busy time on a source line, by pipe, cycles over all cores.

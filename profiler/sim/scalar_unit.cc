@@ -333,7 +333,11 @@ template <bool kCountLines> ScalarUnit::Stop ScalarUnit::Run() {
       OP(NumBlocks, r[i.a] = static_cast<uint64_t>(num_blocks_))
       OP(Work,
          now += i.cycles * std::max<double>(0, static_cast<double>(As<int64_t>(r[i.b]) + i.imm)))
-      OP(DcacheFlush, ports_.cache->Flush(*ports_.gm))
+      OP(DcacheFlush, {
+        ports_.cache->Flush(*ports_.gm);
+        if (ports_.on_flush)
+          (*ports_.on_flush)(block_);
+      })
     }
   }
 }

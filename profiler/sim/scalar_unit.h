@@ -3,6 +3,7 @@
 #define PYASC_PROFILER_SIM_SCALAR_UNIT_H
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -42,6 +43,8 @@ struct ScalarPorts {
   // False: loads give 0 and stores do nothing (timing only).
   bool data = true;
   double miss_cycles = 0;
+  // After each flush of the data cache; may be null.
+  const std::function<void(int64_t block)> *on_flush = nullptr;
 };
 
 class ScalarUnit {

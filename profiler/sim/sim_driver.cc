@@ -7,6 +7,7 @@
 #include <map>
 
 #include "profiler/device/launch.h"
+#include "profiler/device/print_log.h"
 #include "profiler/sim/engine.h"
 #include "profiler/sim/profile.h"
 #include "profiler/sim/program.h"
@@ -160,16 +161,23 @@ public:
       engine.memory_system().MakeCold();
     device::LaunchOutcome outcome;
     ProfileBuilder builder(loaded->soc(), options.mode != Mode::kFunctional, options.profile);
+    device::PrintReader prints(contract, options.on_print);
     for (int n = 0; n < contract.phases_size(); ++n) {
       absl::StatusOr<PhaseResult> phase =
-          RunPhase(engine, *loaded, contract.phases(n), state.blocks[n], state, options);
-      if (!phase.ok())
+          RunPhase(engine, *loaded, contract.phases(n), state.blocks[n], state, prints, options);
+      if (state.prints && options.mode != Mode::kTimingOnly)
+        for (int64_t block = 0; block < state.blocks[n]; ++block)
+          prints.Read(static_cast<uint32_t>(block), state.PrintLog(block));
+      if (!phase.ok()) {
+        prints.Finish();
         return phase.status();
+      }
       builder.Add(contract.phases(n), *phase, outcome);
     }
     builder.Finish(outcome);
+    prints.Finish();
     if (options.mode != Mode::kTimingOnly)
-      ReadError(state, outcome);
+      ReadError(state, prints, outcome);
     return outcome;
   }
 
@@ -181,6 +189,14 @@ private:
     std::vector<uint64_t> results;
     std::vector<std::unique_ptr<SimBuffer>> workspaces;
     std::unique_ptr<SimBuffer> errors;
+    std::unique_ptr<SimBuffer> prints; // null: the kernel prints nothing
+    uint64_t print_stride = 0;
+
+    std::span<const uint64_t> PrintLog(int64_t block) const {
+      return {reinterpret_cast<const uint64_t *>(prints->data() +
+                                                 static_cast<uint64_t>(block) * print_stride),
+              print_stride / sizeof(uint64_t)};
+    }
   };
 
   absl::StatusOr<std::byte *> Range(const device::Buffer &buffer, int64_t offset, size_t bytes) {
@@ -257,12 +273,22 @@ private:
       return errors.status();
     place(**errors);
     state.errors = *std::move(errors);
+    if (contract.print_log_words() > 0) {
+      // Whole cache lines for each.
+      state.print_stride = (uint64_t{contract.print_log_words()} * sizeof(uint64_t) + 63) / 64 * 64;
+      auto prints = Zeros(most_blocks * static_cast<int64_t>(state.print_stride));
+      if (!prints.ok())
+        return prints.status();
+      place(**prints);
+      state.prints = *std::move(prints);
+    }
     return absl::OkStatus();
   }
 
   absl::StatusOr<PhaseResult> RunPhase(Engine &engine, const SimExecutable &loaded,
                                        const v1::Phase &phase, int64_t blocks,
-                                       const LaunchState &state, const LaunchOptions &options) {
+                                       const LaunchState &state, device::PrintReader &prints,
+                                       const LaunchOptions &options) {
     std::vector<uint64_t> values, strides;
     for (const v1::PhaseArgument &a : phase.arguments()) {
       strides.push_back(0);
@@ -275,6 +301,10 @@ private:
         break;
       case v1::PhaseArgument::kWorkspace:
         values.push_back(state.workspaces[a.workspace()]->address());
+        break;
+      case v1::PhaseArgument::kPrintLog:
+        values.push_back(state.prints->address());
+        strides.back() = state.print_stride;
         break;
       default:
         values.push_back(state.errors->address());
@@ -297,11 +327,16 @@ private:
     request.check_races = check_races_ && request.data;
     request.max_instructions = options.max_instructions;
     request.threads = static_cast<int>(std::clamp<uint32_t>(options.threads, 1, kMaxThreads));
+    if (state.prints && request.data)
+      request.on_flush = [&](int64_t block) {
+        prints.Read(static_cast<uint32_t>(block), state.PrintLog(block));
+      };
     return engine.Run(request, gm_);
   }
 
   // The record of the lowest block that has one.
-  void ReadError(const LaunchState &state, device::LaunchOutcome &outcome) const {
+  void ReadError(const LaunchState &state, const device::PrintReader &prints,
+                 device::LaunchOutcome &outcome) const {
     const std::byte *records = state.errors->data();
     for (int64_t at = 0; at < state.errors->size_bytes();
          at += static_cast<int64_t>(kErrorStride)) {
@@ -312,6 +347,8 @@ private:
       outcome.error_code = record[0];
       outcome.error_value = record[1];
       outcome.error_bound = record[2];
+      outcome.error_message =
+          prints.ErrorMessage(static_cast<uint32_t>(at / kErrorStride), record[0]);
       return;
     }
   }

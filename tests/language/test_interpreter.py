@@ -209,7 +209,7 @@ def test_prints_are_lines_in_order_and_only_in_debug_mode():
     args = dict(A=A + F(0.1), I=np.array([0, 1], I32))
     assert interpret.run_text(source, None, args).prints == []
     echoed = []
-    outcome = interpret.run_text(source, None, args, debug=True, echo=echoed.append)
+    outcome = interpret.run_text(source, None, args, debug=True, echo=lambda text, line: echoed.append(text))
     assert outcome.prints == echoed == [
         "start 4 {braces} 1.10", "0 0.1 False (0, 2)", "1 1.1 True (1, 2)",
         "[0.1, 1.1, 2.1, 3.1] 0.1 float32"]

@@ -11,7 +11,6 @@ import pathlib
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -167,19 +166,21 @@ class Service:
         except ServiceError as error:
             raise _late(error, request.kernel, "compiling", timeout) from None
 
-    def run(self, start, chunked, timeout):
+    def run(self, start, chunked, timeout, on_print=None):
         """Runs; `chunked` maps argument names to their bytes. Returns (outputs, RunDone), outputs
-        by name as (TensorType, bytes, is_scalar)."""
+        by name as (TensorType, bytes, is_scalar). `on_print` is called with each PrintLine as it
+        comes; by default its text is printed."""
+        on_print = on_print or (lambda line: print(line.text, flush=True))
         stage = [""]  # what the service was doing when the time was over
         try:
             return self._call(
                 time.monotonic() + timeout,
-                lambda channel, seconds: self._run(channel, start, chunked, seconds, stage))
+                lambda channel, seconds: self._run(channel, start, chunked, seconds, stage, on_print))
         except ServiceError as error:
             raise _late(error, start.compile.kernel, stage[0], timeout) from None
 
     @staticmethod
-    def _run(channel, start, chunked, seconds, stage):
+    def _run(channel, start, chunked, seconds, stage, on_print):
         def requests():
             yield execution_pb2.RunRequest(start=start)
             for name, data in chunked.items():
@@ -199,8 +200,7 @@ class Service:
             elif kind == "progress":
                 stage[0] = event.progress.stage
             elif kind == "print":
-                text = event.print.text
-                sys.stdout.write(text if text.endswith("\n") else text + "\n")
+                on_print(event.print)
             elif kind == "done":
                 done = event.done
         if done is None:

@@ -6,6 +6,7 @@ import inspect
 import os
 import threading
 import time
+import typing
 import warnings
 
 import numpy as np
@@ -54,8 +55,18 @@ class Compiled:
             file.write(record.SerializeToString())
 
 
+class PrintedLine(typing.NamedTuple):
+    """A line that a kernel printed, the line of its source, and the core that printed it."""
+    text: str
+    line: int
+    core: int
+
+
 class Kernel:
-    """What @asc.kernel makes of a function. Calling it launches the kernel on NumPy arrays."""
+    """What @asc.kernel makes of a function. Calling it launches the kernel on NumPy arrays.
+
+    `prints` holds what the last call printed, also when that call failed: PrintedLines, in order
+    for each core."""
 
     def __init__(self, function, target=None, soc=None, server=None, precision="", debug=False,
                  timeout=None):
@@ -76,6 +87,7 @@ class Kernel:
                            if isinstance(argument, ast.arg) and argument.annotation is not None
                            and any(getattr(n, "id", getattr(n, "attr", "")) == "constexpr"
                                    for n in ast.walk(argument.annotation))}
+        self.prints = []
         self._compiled = {}
         self._lock = threading.Lock()
 
@@ -113,7 +125,13 @@ class Kernel:
         self._check_outputs(arguments, compiled)
         active = profiler.active()
         start, chunked = self._start(arguments, capture, compiled, bool(active))
-        outputs, done = self._service().run(start, chunked, self._timeout())
+        prints = self.prints = []
+
+        def on_print(line):
+            prints.append(PrintedLine(line.text, line.range.line, line.core))
+            print(line.text, flush=True)
+
+        outputs, done = self._service().run(start, chunked, self._timeout(), on_print)
         if done.failure:
             raise ServiceError(f"the run of '{self.__name__}' failed: {done.failure}")
         if done.outcome != compile_pb2.OUTCOME_OK:
@@ -137,10 +155,16 @@ class Kernel:
         from . import interpret
         target, _ = self._environment()
         shuffle = os.environ.get("PYASC_INTERPRET_SHUFFLE")
+        prints = self.prints = []
+
+        def echo(text, line):
+            prints.append(PrintedLine(text, line, 0))
+            print(text, flush=True)
+
         outcome = interpret.run_capture(
             _capture.Capture(self._source, _capture.SOURCES), arguments, target=target,
             debug=self._options["debug"] or how == "debug", precision=self._options["precision"],
-            shuffle=int(shuffle) if shuffle else None)
+            shuffle=int(shuffle) if shuffle else None, echo=echo)
         return outcome.value
 
     # Compiling.
@@ -338,7 +362,8 @@ def kernel(function=None, **options):
     soc: the chip, for sim and ascend; else PYASC_SOC.
     server: "unix:PATH", "HOST:PORT" or "local"; else PYASC_SERVER; else the user's own daemon.
     precision: "mixed" or "auto"; by default the promotion rules.
-    debug: keep asc.print and asserts; for "ascend" also bounds checks, which the others always make.
+    debug: asc.print prints, asserts are checked; without it both are left out. For "ascend" also
+        bounds checks, which the others always make.
     timeout: seconds that a call may take; else PYASC_TIMEOUT; else 600.
 
     Of a kernel, `asc.kernel(f, target="host")` makes another with these options changed, as

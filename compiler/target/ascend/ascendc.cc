@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include "compiler/ir/expand_print.h"
 #include "compiler/target/ascend/ascendc_printer.h"
 
 using namespace mlir;
@@ -34,6 +35,7 @@ ArgumentNames namesOf(BlockArgument argument, StringRef binding,
   }
   std::string name = kind == "result"      ? "result" + number_text.str()
                      : kind == "workspace" ? "workspace" + number_text.str()
+                     : kind == "prints"    ? "prints"
                                            : "errors";
   return {name + "Addr", name + "Gm"};
 }
@@ -115,6 +117,8 @@ void printPhase(AscendCPrinter &printer, func::FuncOp phase, const v1::LaunchCon
     std::string address = namesOf(argument, binding, contract).formal;
     if (binding == "error")
       address += " + GetBlockIdx() * 64";
+    else if (binding == "prints")
+      address += " + GetBlockIdx() * " + std::to_string(ir::kPrintLogWords * 8);
     printer.line(name + ".SetGlobalBuffer(reinterpret_cast<__gm__ " + type + " *>(" + address +
                  "));");
   }
@@ -144,6 +148,9 @@ std::string launchComment(ModuleOp module, const v1::LaunchContract &contract,
     text += " " + std::to_string(workspace.bytes().steps(0).value());
   if (contract.workspaces_size() > 0)
     text += "\n";
+  if (contract.print_log_words() > 0)
+    text += "// Print log, zero-filled: " + std::to_string(contract.print_log_words()) +
+            " int64 a block, read by the launch contract's print table.\n";
   return text;
 }
 

@@ -25,6 +25,16 @@ __aicore__ inline float FloatFromBits(uint32_t bits) {
   return convert.value;
 }
 )"},
+    {Piece::kBitCast, {}, R"(
+template <typename To, typename From> __aicore__ inline To BitCast(From value) {
+  union {
+    From from;
+    To to;
+  } both;
+  both.from = value;
+  return both.to;
+}
+)"},
     {Piece::kMinMax, {}, R"(
 // Maximum and minimum that are NaN when an operand is.
 __aicore__ inline float Maximum(float a, float b) { return a != a ? a : (b != b ? b : (a > b ? a : b)); }

@@ -21,6 +21,7 @@ namespace pyasc::npu {
 // Pieces of the prelude that the text needs; see ascendc_prelude.cc.
 enum class Piece {
   kBits,       // float from its bits
+  kBitCast,    // a number of another type with the same bits
   kMinMax,     // NaN-keeping scalar minimum and maximum
   kFloorDiv,   // integer division rounding down and up
   kToInteger,  // float to integer, saturating

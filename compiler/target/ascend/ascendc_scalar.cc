@@ -240,6 +240,10 @@ std::string Expression::text() {
                    ? operand(0)
                    : cast(cppType(type()), operand(0));
       })
+      .Case<arith::BitcastOp>([&](auto) {
+        printer.need(Piece::kBitCast);
+        return "BitCast<" + cppType(type()) + ">(" + operand(0) + ")";
+      })
       .Case<arith::ExtUIOp, arith::IndexCastUIOp>([&](auto) {
         return cast(cppType(type()), cast(unsignedType(op->getOperand(0).getType()), operand(0)));
       })

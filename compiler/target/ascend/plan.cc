@@ -361,13 +361,15 @@ Value Phase::argument(Type type, const Twine &binding, Location loc) {
   return argument = function.getArgument(number);
 }
 
-// "parameter:2", "result:0" or "error" of a kernel argument.
+// "parameter:2", "result:0", "error" or "prints" of a kernel argument.
 static std::string bindingOf(func::FuncOp kernel, BlockArgument argument) {
   unsigned results = 0;
   for (unsigned i = 0; i < argument.getArgNumber(); ++i)
     results += kernel.getArgAttr(i, "asc.result") != nullptr;
   if (kernel.getArgAttr(argument.getArgNumber(), "asc.error_buffer"))
     return "error";
+  if (kernel.getArgAttr(argument.getArgNumber(), "asc.print_log"))
+    return "prints";
   if (kernel.getArgAttr(argument.getArgNumber(), "asc.result"))
     return "result:" + std::to_string(results);
   return "parameter:" + std::to_string(argument.getArgNumber());

@@ -1,6 +1,7 @@
 #include "compiler/target/ascend/plan_scalar_emit.h"
 
 #include "compiler/ir/asc_dialect.h"
+#include "compiler/ir/expand_print.h"
 #include "compiler/target/ascend/npu.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -80,6 +81,9 @@ LogicalResult PhaseEmitter::emit(Operation *op) {
     if (failed(target) || failed(at) || failed(value))
       return failure();
     store(loc, *value, *target, *at);
+    // A reader on the other side of the data cache sees a print at once, even if the kernel hangs.
+    if (op == published_)
+      builder_.create<DcacheFlushOp>(loc);
     return success();
   }
   if (auto generic = dyn_cast<linalg::GenericOp>(op))
@@ -90,6 +94,8 @@ LogicalResult PhaseEmitter::emit(Operation *op) {
     return emitAtomic(atomic);
   if (isa<ir::CheckOp>(op))
     return emitCheck(op);
+  if (auto print = dyn_cast<ir::PrintOp>(op))
+    return emitPrint(print);
   if (auto dim = dyn_cast<memref::DimOp>(op)) {
     auto source = view(dim.getSource());
     auto position = dim.getConstantIndex();
@@ -589,6 +595,43 @@ LogicalResult PhaseEmitter::emitCheck(Operation *op) {
   for (auto [position, field] : llvm::enumerate(values))
     store(loc, field, *target, OpFoldResult(builder_.getIndexAttr(position)));
   return success();
+}
+
+LogicalResult PhaseEmitter::emitPrint(ir::PrintOp print) {
+  Value log = ir::FindArgument(print, ir::AscDialect::kPrintLog);
+  if (!log)
+    return refuse("a print needs the kernel's print log");
+  // Made beside the print, emitted, and taken away again: the kernel stays as it was.
+  OpBuilder beside(print);
+  Operation *marker = nullptr;
+  Operation *before = print->getPrevNode();
+  ir::ExpandPrint(
+      beside, print, log, ir::FindArgument(print, ir::AscDialect::kErrorBuffer), [&](Value words) {
+        Value first = beside.create<arith::ConstantIndexOp>(print.getLoc(), 0);
+        marker = beside.create<memref::StoreOp>(print.getLoc(), words, log, ValueRange{first});
+      });
+  published_ = marker;
+  SmallVector<Operation *> made;
+  for (Operation *op = before ? before->getNextNode() : &print->getBlock()->front();
+       op != print.getOperation(); op = op->getNextNode())
+    made.push_back(op);
+  LogicalResult result = success();
+  for (Operation *op : made)
+    if (succeeded(result))
+      result = emit(op);
+  published_ = nullptr;
+  for (Operation *op : made)
+    op->walk([&](Operation *inner) {
+      for (Value value : inner->getResults())
+        forget(value);
+      for (Region &region : inner->getRegions())
+        for (Block &block : region)
+          for (Value value : block.getArguments())
+            forget(value);
+    });
+  for (Operation *op : llvm::reverse(made))
+    op->erase();
+  return result;
 }
 
 //===------------------------------------------------------------------------------------------===//

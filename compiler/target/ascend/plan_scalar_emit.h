@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 
+#include "compiler/ir/asc_dialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -61,6 +62,7 @@ public:
   mlir::FailureOr<mlir::Value> scalar(mlir::Value value);
   mlir::FailureOr<FlatView> view(mlir::Value memref);
   void map(mlir::Value from, mlir::Value to) { values_.map(from, to); }
+  void forget(mlir::Value from) { values_.erase(from); }
 
   // base[offset + sum(indices * strides)] as an index value.
   mlir::Value address(mlir::Location loc, const FlatView &view,
@@ -96,6 +98,7 @@ private:
   mlir::LogicalResult emitCopy(mlir::memref::CopyOp op);
   mlir::LogicalResult emitAtomic(mlir::memref::AtomicRMWOp op);
   mlir::LogicalResult emitCheck(mlir::Operation *op);
+  mlir::LogicalResult emitPrint(ir::PrintOp print);
   mlir::LogicalResult emitByCloning(mlir::Operation *op);
   mlir::LogicalResult emitRegion(mlir::Region &from, mlir::Region &to);
   mlir::FailureOr<FlatView> makeView(mlir::Value memref);
@@ -110,6 +113,7 @@ private:
   mlir::Block *entry_;
   Outside outside_;
   mlir::IRMapping values_;
+  mlir::Operation *published_ = nullptr; // the store that ends the print being emitted
   llvm::DenseMap<mlir::Value, FlatView> views_;
   llvm::DenseMap<int64_t, mlir::Value> constants_;
   // The entry block starts with cells and index constants, then what was rebuilt at the start.

@@ -453,7 +453,8 @@ private:
     if (isa<memref::AllocOp, memref::AllocaOp, memref::DeallocOp>(op))
       return true;
     // Every core has an error record of its own, and the first core's counts: shares are in order.
-    if (isa<ir::CheckOp>(op))
+    // So it has a print log.
+    if (isa<ir::CheckOp, ir::PrintOp>(op))
       return true;
     if (op->getNumRegions() > 0) {
       for (Region &region : op->getRegions())

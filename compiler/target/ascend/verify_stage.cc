@@ -29,7 +29,7 @@ LogicalResult verifyBinding(func::FuncOp function, unsigned argument, size_t wor
     return function.emitError("argument ") << argument << " has no " << kBinding;
   auto [kind, number] = binding.getValue().split(':');
   unsigned index = 0;
-  if (binding.getValue() != "error" &&
+  if (binding.getValue() != "error" && binding.getValue() != "prints" &&
       ((kind != "parameter" && kind != "result" && kind != "workspace") ||
        number.getAsInteger(10, index)))
     return function.emitError("argument ") << argument << " has the unknown binding " << binding;

@@ -1,6 +1,8 @@
-// Turns asc.check into stores to the error buffer. In: kernel or structured form with checks. Out:
-// the same without: each check is a branch that records {code, value, bound} when the condition
-// does not hold and nothing was recorded before.
+// Turns asc.check into stores to the error buffer, and asc.print into stores to the print log. In:
+// kernel or structured form with both. Out: the same without: each check is a branch that records
+// {code, value, bound} when the condition does not hold and nothing was recorded before; each print
+// is a branch that appends a record. The log's size is stored by an atomic exchange, so that a
+// reader may look at the log while the kernel runs.
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -9,19 +11,13 @@
 #include "mlir/Pass/Pass.h"
 
 #include "compiler/ir/asc_dialect.h"
+#include "compiler/ir/expand_print.h"
 #include "compiler/target/host/host.h"
 
 using namespace mlir;
 
 namespace pyasc::compiler::host {
 namespace {
-
-Value errorBuffer(func::FuncOp function) {
-  for (BlockArgument argument : function.getArguments())
-    if (function.getArgAttr(argument.getArgNumber(), ir::AscDialect::kErrorBuffer))
-      return argument;
-  return {};
-}
 
 void lower(ir::CheckOp check, Value buffer) {
   OpBuilder builder(check);
@@ -45,10 +41,21 @@ void lower(ir::CheckOp check, Value buffer) {
   check.erase();
 }
 
+void lower(ir::PrintOp print, Value log, Value errors) {
+  OpBuilder builder(print);
+  Location loc = print.getLoc();
+  ir::ExpandPrint(builder, print, log, errors, [&](Value words) {
+    Value first = builder.create<arith::ConstantIndexOp>(loc, 0);
+    builder.create<memref::AtomicRMWOp>(loc, arith::AtomicRMWKind::assign, words, log,
+                                        ValueRange{first});
+  });
+  print.erase();
+}
+
 struct LowerChecks : PassWrapper<LowerChecks, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerChecks)
   StringRef getArgument() const final { return "lower-checks"; }
-  StringRef getDescription() const final { return "Lower asc.check to error buffer stores"; }
+  StringRef getDescription() const final { return "Lower asc.check and asc.print to stores"; }
   void getDependentDialects(DialectRegistry &registry) const final {
     registry.insert<arith::ArithDialect, memref::MemRefDialect, scf::SCFDialect>();
   }
@@ -57,12 +64,22 @@ struct LowerChecks : PassWrapper<LowerChecks, OperationPass<ModuleOp>> {
     SmallVector<ir::CheckOp> checks;
     getOperation().walk([&](ir::CheckOp check) { checks.push_back(check); });
     for (ir::CheckOp check : checks) {
-      Value buffer = errorBuffer(check->getParentOfType<func::FuncOp>());
+      Value buffer = ir::FindArgument(check, ir::AscDialect::kErrorBuffer);
       if (!buffer) {
         check.emitError("a check in a function without an error buffer");
         return signalPassFailure();
       }
       lower(check, buffer);
+    }
+    SmallVector<ir::PrintOp> prints;
+    getOperation().walk([&](ir::PrintOp print) { prints.push_back(print); });
+    for (ir::PrintOp print : prints) {
+      Value log = ir::FindArgument(print, ir::AscDialect::kPrintLog);
+      if (!log) {
+        print.emitError("a print in a function without a print log");
+        return signalPassFailure();
+      }
+      lower(print, log, ir::FindArgument(print, ir::AscDialect::kErrorBuffer));
     }
   }
 };

@@ -38,7 +38,7 @@ def run_text(source, kernel=None, args=None, *, path="kernel.py", debug=False, p
     kernel: its name, where the text has several.
     target: only "host" has float64.
     shuffle: a seed; iterations of parallel loops then run in that seed's order.
-    echo: called with each printed line. CompileError and RunError carry `diagnostics`.
+    echo: called with each printed line and its line in the source. CompileError and RunError carry `diagnostics`.
     """
     try:
         return run_files([(path, source, 1)], kernel, args or {}, (),
@@ -50,7 +50,7 @@ def run_text(source, kernel=None, args=None, *, path="kernel.py", debug=False, p
 
 
 def run_capture(capture, arguments, *, debug=False, precision="", target="sim", shuffle=None,
-                echo=print):
+                echo=lambda text, line: print(text)):
     """Runs the kernel of a _capture.Capture, as Kernel.__call__ does."""
     files = [(capture.path(i), content.decode(), first)
              for i, (content, first) in enumerate(capture.contents)]

@@ -208,12 +208,22 @@ class Calls:
                 raise self.fault("type-mismatch", "what is printed must be a number or a tensor, not "
                                  f"{describe(value)}", a)
             codes.append(self.call("__format", [code, self.const("", a)], a))
+        options = {"sep": " ", "end": "\n"}
         for k in node.keywords:
-            raise self.fault("unknown-argument", f"print() has no argument '{k.arg}'; it is called "
-                             "as print(*values)", k.value)
+            if k.arg not in options:
+                raise self.fault("unknown-argument", f"print() has no argument '{k.arg}'; it is "
+                                 "called as print(*values, sep=None, end=None)", k.value)
+            value, _ = self.expr(k.value)
+            if value is not None:
+                if not isinstance(value, str):
+                    raise self.fault("type-mismatch", f"{k.arg} of print() is a string known at "
+                                     f"compile time, not {describe(value)}", k.value)
+                options[k.arg] = value
         if not self.options.debug:
             return None, ast.copy_location(ast.Constant(None), node)
-        made = self.call("__print", codes, node)
+        made = self.call("__print", [self.const(node.lineno, node),
+                                     self.const(options["sep"], node),
+                                     self.const(options["end"], node), *codes], node)
         return None, made
 
     def device_assert(self, node):

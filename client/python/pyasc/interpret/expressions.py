@@ -430,6 +430,13 @@ class Expressions:
             if not (is_number(value) or isinstance(value, (str, dtypes.DType)) or
                     is_sequence(value) or value is None):
                 raise self.fault("unsupported-message", "only numbers can be printed", part)
+            if spec and is_number(value):
+                t = dtype_of(value)
+                try:
+                    format(0.0 if t.is_float else False if t is BOOL else 0, spec)
+                except ValueError as error:
+                    raise self.fault("unsupported-message", f"format '{spec}': {error}",
+                                     part.value) from None
             if self.is_constant(value):
                 text += self.runtime["__format"](value, spec)
             else:

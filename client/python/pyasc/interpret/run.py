@@ -392,23 +392,27 @@ def _compile(key, parsed, kernel, arguments, constants, options):
 
 def run_files(files, kernel, arguments, constants=(), options=None, shuffle=None, echo=None):
     """Runs a kernel on arguments by name; arrays are written in place. `shuffle`: a seed that mixes
-    the iterations of parallel loops. `echo` is called with each line that the kernel prints.
+    the iterations of parallel loops. `echo` is called with each line that the kernel
+    prints and its line in the source.
     Raises Rejected and Failed; TypeError and ValueError for arguments that cannot be."""
     files = tuple(files)
     compiled = compile_files(files, kernel, arguments, constants, options)
     compiled.check_memory(arguments)
     run = runtime.RUN
-    saved = run.prints, run.shuffle, run.echo
-    run.prints, run.echo = [], echo
+    saved = run.prints, run.shuffle, run.echo, run.partial
+    run.prints, run.echo, run.partial = [], echo, ""
     run.shuffle = None if shuffle is None else random.Random(shuffle)
     CONTEXT.mixed = compiled.options.mixed
     try:
-        results = compiled.run(arguments)
+        try:
+            results = compiled.run(arguments)
+        finally:
+            runtime.end_prints()
         return Outcome(results, run.prints, compiled.written)
     except (Fault, UnboundLocalError, RecursionError) as error:
         raise Failed([_run_diagnostic(error, compiled)]) from error
     finally:
-        run.prints, run.shuffle, run.echo = saved
+        run.prints, run.shuffle, run.echo, run.partial = saved
 
 
 def _run_diagnostic(error, compiled):

@@ -15,7 +15,7 @@ class Run(threading.local):
     """What belongs to one run of a kernel, for each thread."""
 
     def __init__(self):
-        self.prints, self.shuffle, self.echo = [], None, None
+        self.prints, self.shuffle, self.echo, self.partial = [], None, None, ""
 
 
 RUN = Run()
@@ -128,11 +128,23 @@ def format_value(value, spec=""):
     return str(value)
 
 
-def print_line(*values):
-    line = " ".join(values)
+def print_line(place, separator, end, *parts):
+    """What has no end yet waits for it, so that prints are lines on every driver."""
+    *lines, RUN.partial = (RUN.partial + separator.join(parts) + end).split("\n")
+    for line in lines:
+        say(line, place)
+
+
+def say(line, place=0):
     RUN.prints.append(line)
     if RUN.echo is not None:
-        RUN.echo(line)
+        RUN.echo(line, place)
+
+
+def end_prints():
+    if RUN.partial:
+        say(RUN.partial)
+    RUN.partial = ""
 
 
 def fail(has_message, message):
@@ -158,6 +170,7 @@ for _t in dtypes.ALL:
 
 
 # Reached by the translator itself, never called through the table.
-library.table.entry((library.ASC, library.BUILTIN), "print", pure=False)(print_line)
+library.table.entry((library.ASC, library.BUILTIN), "print", pure=False)(
+    lambda *values, sep=None, end=None: None)
 library.table.entry(library.ASC, "device_assert", pure=False)(
     lambda condition, message=None: None)
