@@ -121,7 +121,7 @@ def test_without_out_the_outputs_are_printed(cli, service, kernel):
 
 
 def test_what_the_kernel_prints_goes_to_standard_output(cli, service, kernel, tmp_path):
-    service.prints = ["i = 3", "done\n"]
+    service.prints = ["i = 3", "done"]
     done = cli("run", kernel, "--arg", "A=ones:i32[1]", "--out", "A=a.npy", server=service)
     assert done.stdout == "i = 3\ndone\n"
 

@@ -39,7 +39,8 @@ def apply(fix, folder):
 def test_the_shipped_examples_pass_without_arguments(pyasc):
     done = pyasc("check", "docs/examples")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "8 kernels in 8 files checked: no errors\n" in done.stdout
+    # The two convolutions ask for fast memory that the sampled sizes exceed.
+    assert "8 kernels in 8 files checked: no errors, 2 warnings\n" in done.stdout
     assert "'attention' was checked with q = " in done.stdout
 
 

@@ -100,7 +100,7 @@ def test_wrong_argument_is_named(name, target, tmp_path, service):
 
 def test_unknown_kernel_lists_those_there_are(tmp_path, service):
     done = compile_source(SAXPY, tmp_path, service, "--kernel", "sexpy")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "saxpy" in done.stderr
 
 

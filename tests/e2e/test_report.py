@@ -75,9 +75,10 @@ def check(report, text):
         assert all(time <= phase["time_us"] * (1 + SLACK) for time in times)
     moved = sum(int(path["bytes"]) for phase in phases for path in phase["paths"]
                 if path["path"] in GLOBAL_PATHS)
-    assert report["moved_bytes"] == moved
+    assert report.get("moved_bytes", 0) == moved
     # Every kernel here reads and writes all of its arguments.
-    assert moved > 0
+    needs = report["compile"].get("compulsory_bytes", 0)
+    assert (moved > 0) == (needs > 0)
     for roof in report["rooflines"]:
         assert 0 < roof["fraction"] <= 1, roof
         assert roof["roof"] in ("memory", "compute")
@@ -101,9 +102,9 @@ def check(report, text):
     assert shown, text
     whole, launch, rest = (number(part) for part in shown.groups())
     assert launch + rest == pytest.approx(whole, rel=0.01, abs=0.15)
-    needed = re.search(r"needed .*, moved .* \(([\d.]+) times\)", text)
-    ratio = moved / report["compile"]["compulsory_bytes"]
-    assert float(needed.group(1)) == pytest.approx(ratio, abs=0.051)
+    if needs > 0:
+        shown = re.search(r"needed .*, moved .* \(([\d.]+) times\)", text)
+        assert float(shown.group(1)) == pytest.approx(moved / needs, abs=0.051)
 
 
 def number(text):
@@ -143,7 +144,8 @@ def test_the_first_run_of_a_kernel_is_a_miss_and_one_look_up(tmp_path, service):
         return {word: int(count) for count, word in re.findall(r"(\d+) (hits?|misses|miss)\b", text)}
 
     command = scalar_command("scan", tmp_path, service, verb="run")
-    (tmp_path / "k.py").write_text((tmp_path / "k.py").read_text() + "\n# never seen before\n")
+    # On other lines: a text that no other test has sent in any spelling.
+    (tmp_path / "k.py").write_text("\n" * 17 + (tmp_path / "k.py").read_text())
     before = counts()
     report, text = profile([*command, "--report"], tmp_path)
     assert report["cache"] == "miss" and "compile cache: miss" in text

@@ -163,7 +163,7 @@ def barrier():
     _outside("barrier")
 
 
-def print(*values):
+def print(*values, sep=None, end=None):
     """Prints in debug mode."""
     _outside("print")
 

@@ -237,7 +237,7 @@ def barrier() -> None:
     """What stands before is done; statements run in order anyway."""
     ...
 
-def print(*values: Any) -> None:
+def print(*values: Any, sep: Operand = None, end: Operand = None) -> None:
     """Prints in debug mode."""
     ...
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import dtypes, indexing, library, ops
 from .errors import Fault
-from .values import Tensor, is_sequence, load_scalar, strong
+from .values import Tensor, is_sequence, load_scalar
 
 
 class Run(threading.local):
@@ -102,8 +102,6 @@ def attribute(value, name):
 def format_value(value, spec=""):
     """A value as asc.print shows it: numbers as Python prints them (the shortest decimal that reads
     back as the same number of that type), tensors as nested lists."""
-    if value.__class__ is float:
-        value = strong(value)  # what a variable would hold
     if value.__class__ is Tensor:
         a = value.read()
         if a.ndim == 0:
@@ -130,12 +128,13 @@ def format_value(value, spec=""):
 
 def print_line(place, separator, end, *parts):
     """What has no end yet waits for it, so that prints are lines on every driver."""
+    RUN.place = place
     *lines, RUN.partial = (RUN.partial + separator.join(parts) + end).split("\n")
     for line in lines:
         say(line, place)
 
 
-def say(line, place=0):
+def say(line, place):
     RUN.prints.append(line)
     if RUN.echo is not None:
         RUN.echo(line, place)
@@ -143,7 +142,7 @@ def say(line, place=0):
 
 def end_prints():
     if RUN.partial:
-        say(RUN.partial)
+        say(RUN.partial, RUN.place)
     RUN.partial = ""
 
 
