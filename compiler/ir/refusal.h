@@ -6,8 +6,8 @@
 
 namespace pyasc::ir {
 
-// The error of a pass that refuses a kernel for what it is begins so. Any other error of a pass is a
-// fault of the compiler.
+// The error of a pass that refuses a kernel for what it is begins so. Any other error of a pass is
+// a fault of the compiler.
 inline constexpr llvm::StringLiteral kRefusal = "cannot be lowered";
 
 } // namespace pyasc::ir
