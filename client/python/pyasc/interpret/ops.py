@@ -282,8 +282,9 @@ _BOUNDS.update({t: (-2**63, 2**64) for t in _NATIVE_FLOAT})
 _INTEGERS = {t.np: t for t in dtypes.ALL if t.is_int}
 
 
-def _fast(op, function, native):
-    """binary() with the common cases first: two scalars of one type, or a literal that fits."""
+def _fast(op, function, native, general):
+    """general(op, x, y) with the common cases first: two scalars of one type, or a literal that
+    fits."""
     def operation(x, y):
         c = x.__class__
         if c in native:
@@ -296,7 +297,7 @@ def _fast(op, function, native):
                     return function(x, c(y))
             elif d is float and c in _NATIVE_FLOAT:
                 return function(x, c(y))
-        return binary(op, x, y)
+        return general(op, x, y)
     operation.__name__ = operation.op = op
     return operation
 
@@ -334,10 +335,10 @@ def _slow(op):
     return operation
 
 
-add = _fast("+", operator.add, _NATIVE)
-subtract = _fast("-", operator.sub, _NATIVE)
-multiply = _fast("*", operator.mul, _NATIVE)
-divide = _fast("/", operator.truediv, _NATIVE_FLOAT)
+add = _fast("+", operator.add, _NATIVE, binary)
+subtract = _fast("-", operator.sub, _NATIVE, binary)
+multiply = _fast("*", operator.mul, _NATIVE, binary)
+divide = _fast("/", operator.truediv, _NATIVE_FLOAT, binary)
 floor_divide, modulo = _fast_whole("//", operator.floordiv), _fast_whole("%", operator.mod)
 power = _slow("**")
 shift_left, shift_right = _slow("<<"), _slow(">>")
@@ -436,26 +437,7 @@ def _versions(x, y):
     return a + [0] * (n - len(a)), b + [0] * (n - len(b))
 
 
-def _comparison(op):
-    function = _COMPARE[op]
-
-    def operation(x, y):
-        c = x.__class__
-        if c in _NATIVE:
-            d = y.__class__
-            if d is c:
-                return function(x, y)
-            if d is int:
-                low, high = _BOUNDS[c]
-                if low <= y <= high:
-                    return function(x, c(y))
-            elif d is float and c in _NATIVE_FLOAT:
-                return function(x, c(y))
-        return compare(op, x, y)
-    return operation
-
-
-COMPARISONS = {op: _comparison(op) for op in _COMPARE}
+COMPARISONS = {op: _fast(op, function, _NATIVE, compare) for op, function in _COMPARE.items()}
 
 
 def identical(x, y):
