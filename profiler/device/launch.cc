@@ -90,6 +90,16 @@ absl::Status CheckBinding(const v1::PhaseArgument &argument, const v1::LaunchCon
 
 } // namespace
 
+absl::Status CheckArtifact(const v1::Artifact &artifact, v1::Artifact::CodeCase code) {
+  if (artifact.schema_version() != kArtifactSchemaVersion)
+    return Invalid(absl::StrCat("artifact of schema version ", artifact.schema_version(),
+                                "; this build reads version ", kArtifactSchemaVersion));
+  if (artifact.code_case() != code)
+    return Invalid(
+        absl::StrCat("an artifact for target '", artifact.target(), "' cannot run on this device"));
+  return CheckContract(artifact.launch());
+}
+
 absl::Status CheckContract(const v1::LaunchContract &contract) {
   if (contract.schema_version() != kLaunchSchemaVersion)
     return Invalid(absl::StrCat("launch contract of schema version ", contract.schema_version(),

@@ -15,6 +15,9 @@ namespace pyasc::device {
 // The only schema version that this build reads and writes.
 inline constexpr uint32_t kLaunchSchemaVersion = 1;
 
+// The only version of the artifact around it.
+inline constexpr uint32_t kArtifactSchemaVersion = 1;
+
 // Size of the error buffer: four int64.
 inline constexpr int64_t kErrorBufferBytes = 32;
 
@@ -22,6 +25,10 @@ inline constexpr int64_t kErrorBufferBytes = 32;
 // range, an expression that does not evaluate to one value, a size that overflows. What this
 // accepts, a driver may use without further checks of its indices.
 absl::Status CheckContract(const v1::LaunchContract &contract);
+
+// What every driver asks of an artifact before it looks at the code: INVALID_ARGUMENT for another
+// schema version, for code that is not of the kind `code`, or for a contract that is not whole.
+absl::Status CheckArtifact(const v1::Artifact &artifact, v1::Artifact::CodeCase code);
 
 // Value of an expression for a launch's arguments. INVALID_ARGUMENT: malformed, overflow or
 // division by zero.

@@ -13,7 +13,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "profiler/device/launch.h"
 #include "profiler/device/print_log.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
@@ -29,6 +31,25 @@ using Entry = void (*)(void **args, int64_t block, int64_t num_blocks);
 
 absl::Status FromLlvm(llvm::Error error, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(what, ": ", llvm::toString(std::move(error))));
+}
+
+// INVALID_ARGUMENT when the code was made for a CPU with features that this one lacks: it would end
+// in an illegal instruction. Features are LLVM's, "+avx2,-sse4a,...".
+absl::Status CheckCpu(const v1::HostCode &code) {
+  const llvm::StringMap<bool> mine = llvm::sys::getHostCPUFeatures();
+  for (absl::string_view feature : absl::StrSplit(code.cpu_features(), ',', absl::SkipEmpty())) {
+    if (!absl::ConsumePrefix(&feature, "+"))
+      continue;
+    if (!mine.lookup(llvm::StringRef(feature.data(), feature.size())))
+      return absl::InvalidArgumentError(absl::StrCat("the artifact's code is for '", code.cpu(),
+                                                     "' and needs '", feature,
+                                                     "', which this CPU does not have"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ForeignBuffer() {
+  return absl::InvalidArgumentError("the buffer belongs to another device");
 }
 
 // Memory from the allocator, aligned for the widest vector loads. A zero-size buffer has an
@@ -78,11 +99,10 @@ public:
   v1::DeviceInfo info() const override { return info_; }
 
   absl::StatusOr<std::unique_ptr<Executable>> Load(const v1::Artifact &artifact) override {
-    if (artifact.code_case() != v1::Artifact::kHost)
-      return absl::InvalidArgumentError(
-          absl::StrCat("an artifact for '", artifact.target(), "' cannot run on the host device"));
-    if (absl::Status valid = CheckContract(artifact.launch()); !valid.ok())
+    if (absl::Status valid = CheckArtifact(artifact, v1::Artifact::kHost); !valid.ok())
       return valid;
+    if (absl::Status runs = CheckCpu(artifact.host()); !runs.ok())
+      return runs;
     static std::once_flag once;
     std::call_once(once, [] {
       llvm::InitializeNativeTarget();
@@ -114,20 +134,24 @@ public:
   }
 
   absl::Status CopyIn(Buffer &to, int64_t offset, std::span<const std::byte> from) override {
-    auto &buffer = static_cast<HostBuffer &>(to);
-    if (absl::Status in_range = CheckRange(buffer, offset, from.size()); !in_range.ok())
+    auto *buffer = dynamic_cast<HostBuffer *>(&to);
+    if (!buffer)
+      return ForeignBuffer();
+    if (absl::Status in_range = CheckRange(*buffer, offset, from.size()); !in_range.ok())
       return in_range;
     if (!from.empty())
-      std::memcpy(buffer.data() + offset, from.data(), from.size());
+      std::memcpy(buffer->data() + offset, from.data(), from.size());
     return absl::OkStatus();
   }
 
   absl::Status CopyOut(const Buffer &from, int64_t offset, std::span<std::byte> to) override {
-    const auto &buffer = static_cast<const HostBuffer &>(from);
-    if (absl::Status in_range = CheckRange(buffer, offset, to.size()); !in_range.ok())
+    const auto *buffer = dynamic_cast<const HostBuffer *>(&from);
+    if (!buffer)
+      return ForeignBuffer();
+    if (absl::Status in_range = CheckRange(*buffer, offset, to.size()); !in_range.ok())
       return in_range;
     if (!to.empty())
-      std::memcpy(to.data(), buffer.data() + offset, to.size());
+      std::memcpy(to.data(), buffer->data() + offset, to.size());
     return absl::OkStatus();
   }
 
@@ -182,10 +206,18 @@ absl::StatusOr<LaunchOutcome> HostDevice::Launch(const Executable &executable,
                                                  std::span<const LaunchArgument> arguments,
                                                  std::span<Buffer *const> results,
                                                  const LaunchOptions &options) {
-  const auto &code = static_cast<const HostExecutable &>(executable);
-  const v1::LaunchContract &contract = code.contract();
+  const auto *code = dynamic_cast<const HostExecutable *>(&executable);
+  if (!code)
+    return absl::InvalidArgumentError("the executable was loaded by another driver");
+  const v1::LaunchContract &contract = code->contract();
   if (absl::Status valid = CheckLaunch(contract, arguments, results); !valid.ok())
     return valid;
+  for (const LaunchArgument &argument : arguments)
+    if (argument.buffer && !dynamic_cast<HostBuffer *>(argument.buffer))
+      return ForeignBuffer();
+  for (Buffer *result : results)
+    if (!dynamic_cast<HostBuffer *>(result))
+      return ForeignBuffer();
 
   std::vector<std::unique_ptr<HostBuffer>> workspaces;
   for (const v1::Workspace &workspace : contract.workspaces()) {
@@ -241,7 +273,7 @@ absl::StatusOr<LaunchOutcome> HostDevice::Launch(const Executable &executable,
     }
     auto start = std::chrono::steady_clock::now();
     for (int64_t block = 0; block < *blocks; ++block)
-      code.entries()[p](actuals.data(), block, *blocks);
+      code->entries()[p](actuals.data(), block, *blocks);
     double time_us = MicrosecondsSince(start);
     v1::PhaseProfile &profile = outcome.phases.emplace_back();
     profile.set_entry(phase.entry());

@@ -102,16 +102,11 @@ public:
   v1::DeviceInfo info() const override { return info_; }
 
   absl::StatusOr<std::unique_ptr<device::Executable>> Load(const v1::Artifact &artifact) override {
-    if (artifact.schema_version() != 1)
-      return Invalid(
-          Cat("artifact of version ", artifact.schema_version(), "; this build reads 1"));
-    if (!artifact.has_sim())
-      return Invalid(Cat("the artifact is for target '", artifact.target(), "', not 'sim'"));
+    if (absl::Status s = device::CheckArtifact(artifact, v1::Artifact::kSim); !s.ok())
+      return s;
     const machine::Soc *soc = machine::FindSoc(artifact.soc());
     if (!soc)
       return Invalid(Cat("unknown SoC '", artifact.soc(), "'"));
-    if (absl::Status s = device::CheckContract(artifact.launch()); !s.ok())
-      return s;
     absl::StatusOr<Program> program = LoadProgram(artifact.sim());
     if (!program.ok())
       return program.status();
