@@ -1,40 +1,62 @@
 # How pyasc declares its libraries and tests.
 
-# pyasc_library(NAME SOURCES a.cc ... DEPS lib ... [MLIR])
-# A static library; #include paths start at the repository's root. MLIR: the code sees MLIR's and
-# LLVM's headers and links their shared libraries, never the static ones.
-function(pyasc_library name)
-  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPS" ${ARGN})
-  add_library(${name} STATIC ${ARG_SOURCES})
-  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
-  if(ARG_MLIR)
-    target_include_directories(${name} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-    target_link_libraries(${name} PUBLIC MLIR LLVM)
-    pyasc_use_mlir_pch(${name})
-  endif()
-  target_link_libraries(${name} PUBLIC ${ARG_DEPS})
-endfunction()
+# Two precompiled headers, of what sees MLIR and of what does not: parsing other projects' headers
+# takes longer than compiling our own code does. Files still include what they use: PYASC_PCH=OFF
+# builds without them. The paths are relative to the build tree and the files hold no time stamps, so
+# that ccache can keep what was compiled with them.
+option(PYASC_PCH "Precompile other projects' headers" ON)
 
-# One precompiled header for all that sees MLIR: parsing MLIR's headers takes longer than compiling
-# our own code does. Files still include what they use: PYASC_PCH=OFF builds without it. The path is
-# relative to the build tree and the file holds no time stamps, so that ccache can keep what was
-# compiled with it.
-option(PYASC_PCH "Precompile MLIR's headers" ON)
-function(pyasc_use_mlir_pch name)
+# pyasc_use_pch(NAME base|mlir)
+function(pyasc_use_pch name which)
   if(NOT PYASC_PCH)
     return()
   endif()
-  set(pch cmake/CMakeFiles/pyasc_mlir_pch.dir/mlir_pch.cc.o)
+  set(pch cmake/CMakeFiles/pyasc_pch_${which}.dir/pch_${which}.cc.o)
   target_compile_options(${name} PRIVATE -Winvalid-pch -include-pch ${pch})
   get_target_property(sources ${name} SOURCES)
   set_property(SOURCE ${sources} APPEND PROPERTY OBJECT_DEPENDS ${PROJECT_BINARY_DIR}/${pch})
 endfunction()
 
-# pyasc_test(NAME SOURCES a_test.cc ... DEPS lib ...): a GoogleTest program, one ctest a program.
-function(pyasc_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
+# Include paths, MLIR and a precompiled header for a target of any kind. #include paths start at the
+# repository's root. mlir: its own code sees MLIR's and LLVM's headers; it links their shared
+# libraries, never the static ones.
+function(pyasc_target name scope mlir)
+  target_include_directories(${name} ${scope} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  if(mlir)
+    target_include_directories(${name} SYSTEM ${scope} ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+    target_link_libraries(${name} ${scope} MLIR LLVM)
+    pyasc_use_pch(${name} mlir)
+  else()
+    pyasc_use_pch(${name} base)
+  endif()
+endfunction()
+
+# pyasc_library(NAME [MLIR] SOURCES a.cc ... DEPS lib ...): a static library.
+function(pyasc_library name)
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  pyasc_target(${name} PUBLIC ${ARG_MLIR})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+endfunction()
+
+# pyasc_executable(NAME [MLIR] SOURCES main.cc DEPS lib ... [OUTPUT folder of the build tree])
+function(pyasc_executable name)
+  cmake_parse_arguments(ARG "MLIR" "OUTPUT" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  pyasc_target(${name} PRIVATE ${ARG_MLIR})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  if(ARG_OUTPUT)
+    set_target_properties(${name} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${ARG_OUTPUT})
+  endif()
+endfunction()
+
+# pyasc_test(NAME [MLIR] SOURCES a_test.cc ... DEPS lib ... [TIMEOUT seconds]): a GoogleTest program,
+# one ctest a program.
+function(pyasc_test name)
+  cmake_parse_arguments(ARG "MLIR" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  pyasc_target(${name} PRIVATE ${ARG_MLIR})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})

@@ -6,7 +6,9 @@ if(LLD_PROGRAM)
 endif()
 
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-deprecated-declarations)
+# A precompiled header and what uses it must agree: -pthread everywhere, and -fPIC for programs too.
+set(CMAKE_CXX_COMPILE_OPTIONS_PIE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})
+add_compile_options(-pthread -Wall -Wextra -Wno-unused-parameter -Wno-deprecated-declarations)
 if(PYASC_SANITIZE)
   # Line tables are what reports need; asserts stay on. `fuzzer-no-link` counts the branches taken,
   # for the programs in tests/fuzz/libfuzzer. What libMLIR does itself is seen by neither.
