@@ -13,6 +13,7 @@ Command SimCommand();
 Command CheckCommand();
 Command DevicesCommand();
 Command StatsCommand();
+Command CacheCommand();
 Command ServerCommand();
 Command DoctorCommand();
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include <google/protobuf/util/json_util.h>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -75,16 +73,6 @@ std::string StatsText(const v1::GetStatsReply &stats) {
   return text;
 }
 
-std::string Json(const google::protobuf::Message &message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string json;
-  (void)google::protobuf::util::MessageToJsonString(message, &json, options);
-  return json;
-}
-
 // Connects, asks, prints the reply as a table or as JSON.
 template <typename Ask, typename Render>
 int Show(const Arguments &arguments, Ask ask, Render render) {
@@ -104,7 +92,7 @@ int Show(const Arguments &arguments, Ask ask, Render render) {
   if (!reply.ok())
     return Fail(reply.status());
   if (arguments.Has("--json")) {
-    absl::Status status = WriteTo(arguments.Get("--json"), Json(*reply));
+    absl::Status status = WriteTo(arguments.Get("--json"), MessageJson(*reply));
     return status.ok() ? kDone : UsageError(status);
   }
   std::fputs(render(*reply).c_str(), stdout);

@@ -10,9 +10,9 @@ namespace pyasc::cli {
 namespace {
 
 int Main(std::vector<std::string> words) {
-  std::vector<Command> commands = {CompileCommand(), RunCommand(),    ProfileCommand(),
-                                   SimCommand(),     CheckCommand(),  DevicesCommand(),
-                                   StatsCommand(),   ServerCommand(), DoctorCommand()};
+  std::vector<Command> commands = {
+      CompileCommand(), RunCommand(),   ProfileCommand(), SimCommand(),    CheckCommand(),
+      DevicesCommand(), StatsCommand(), CacheCommand(),   ServerCommand(), DoctorCommand()};
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     std::fputs(FormatOverview(commands).c_str(), words.empty() ? stderr : stdout);
     return words.empty() ? kUsage : kDone;

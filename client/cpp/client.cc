@@ -405,6 +405,17 @@ absl::StatusOr<v1::GetStatsReply> Client::GetStats(const CallOptions &options) {
   });
 }
 
+absl::StatusOr<v1::ManageCacheReply> Client::ManageCache(v1::ManageCacheRequest::Action action,
+                                                         const CallOptions &options) {
+  auto stub = v1::AdminService::NewStub(state_->channel);
+  v1::ManageCacheRequest request;
+  request.set_action(action);
+  return state_->Unary<v1::ManageCacheReply>(options,
+                                             [&](grpc::ClientContext *context, auto *reply) {
+                                               return stub->ManageCache(context, request, reply);
+                                             });
+}
+
 absl::StatusOr<v1::GetCapabilitiesReply> Client::GetCapabilities(const CallOptions &options) {
   auto stub = v1::CompilerService::NewStub(state_->channel);
   return state_->Unary<v1::GetCapabilitiesReply>(options,

@@ -92,6 +92,8 @@ public:
 
   absl::StatusOr<v1::ListDevicesReply> ListDevices(const CallOptions &options = {});
   absl::StatusOr<v1::GetStatsReply> GetStats(const CallOptions &options = {});
+  absl::StatusOr<v1::ManageCacheReply> ManageCache(v1::ManageCacheRequest::Action action,
+                                                   const CallOptions &options = {});
   absl::StatusOr<v1::GetCapabilitiesReply> GetCapabilities(const CallOptions &options = {});
   absl::Status Shutdown(uint32_t grace_seconds, const CallOptions &options = {});
 

@@ -153,7 +153,7 @@ TEST_F(DaemonTest, AStaleSocketIsReplaced) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
-TEST_F(DaemonTest, AStoppedDaemonIsNotStartedASecondTime) {
+TEST_F(DaemonTest, Fault08AStoppedDaemonIsNotStartedASecondTime) {
   ListeningDaemon();
   DaemonPaths paths = *FindDaemon(bin_);
   ASSERT_TRUE(EnsureDaemon(bin_, paths, absl::Seconds(30)).ok());

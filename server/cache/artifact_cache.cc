@@ -11,6 +11,8 @@ ArtifactCache::ArtifactCache(Options options, Metrics &metrics)
     : options_(std::move(options)), memory_(options_.memory_bytes),
       retry_after_(options_.first_retry),
       memory_hits_(metrics.cache_requests_total.Add({{"tier", "memory"}, {"result", "hit"}})),
+      memory_negative_(
+          metrics.cache_requests_total.Add({{"tier", "memory"}, {"result", "negative"}})),
       memory_misses_(metrics.cache_requests_total.Add({{"tier", "memory"}, {"result", "miss"}})),
       disk_hits_(metrics.cache_requests_total.Add({{"tier", "disk"}, {"result", "hit"}})),
       disk_misses_(metrics.cache_requests_total.Add({{"tier", "disk"}, {"result", "miss"}})),
@@ -18,6 +20,7 @@ ArtifactCache::ArtifactCache(Options options, Metrics &metrics)
       write_failures_(metrics.cache_write_failures_total.Add({{"tier", "disk"}})),
       corrupt_(metrics.cache_corrupt_records_total.Add({{"tier", "disk"}})),
       damaged_(metrics.cache_damaged_logs_total.Add({{"tier", "disk"}})),
+      set_aside_total_(metrics.cache_set_aside_total.Add({{"tier", "disk"}})),
       suspensions_(metrics.cache_suspensions_total.Add({{"tier", "disk"}})),
       evicted_size_(metrics.cache_evicted_bytes_total.Add({{"tier", "disk"}, {"reason", "size"}})),
       evicted_age_(metrics.cache_evicted_bytes_total.Add({{"tier", "disk"}, {"reason", "age"}})),
@@ -64,6 +67,7 @@ void ArtifactCache::OpenIfDue() {
                  options_.disk.directory);
   std::lock_guard lock(mutex_);
   damaged_logs_ += opened.damaged_log || opened.set_aside;
+  set_aside_ += opened.set_aside;
   if (!tier.ok()) {
     if (!again)
       spdlog::warn("cache: {} cannot be used, keeping artifacts in memory only: {}",
@@ -115,9 +119,9 @@ CompiledPtr ArtifactCache::FindInMemory(const std::string &key) {
   CompiledPtr found = memory_.Find(key, &touch);
   if (!found)
     return nullptr;
-  memory_hits_.Increment();
+  (found->outcome() == v1::OUTCOME_OK ? memory_hits_ : memory_negative_).Increment();
   hits_.fetch_add(1, std::memory_order_relaxed);
-  if (touch)
+  if (touch && found->outcome() == v1::OUTCOME_OK)
     if (TierPtr tier = disk())
       tier->Touch(found->semantic_key());
   return found;
@@ -170,6 +174,8 @@ CompiledPtr ArtifactCache::ReadDisk(DiskTier &tier, const std::string &semantic_
 }
 
 void ArtifactCache::Put(const std::string &request_key, const CompiledPtr &compiled) {
+  if (compiled->outcome() == v1::OUTCOME_REJECTED && options_.negative_ttl.count() > 0)
+    evicted_memory_.Increment(memory_.Put(request_key, compiled, options_.negative_ttl));
   if (compiled->outcome() != v1::OUTCOME_OK)
     return;
   // A directory that was deleted is made anew at once: one more try.
@@ -205,6 +211,38 @@ void ArtifactCache::Sweep() {
   OpenIfDue();
 }
 
+absl::StatusOr<DiskTier::Scrubbed> ArtifactCache::Scrub() {
+  TierPtr tier = disk();
+  if (!tier)
+    return absl::FailedPreconditionError("there is no cache on disk in use");
+  DiskTier::Scrubbed scrubbed = tier->Scrub();
+  CheckHealth(tier);
+  return scrubbed;
+}
+
+absl::Status ArtifactCache::Compact() {
+  TierPtr tier = disk();
+  if (!tier)
+    return absl::FailedPreconditionError("there is no cache on disk in use");
+  absl::Status status = tier->Compact();
+  CheckHealth(tier);
+  return status;
+}
+
+absl::Status ArtifactCache::Clear() {
+  TierPtr tier = disk();
+  absl::Status status = tier ? tier->Clear() : absl::OkStatus();
+  memory_.Clear();
+  if (tier)
+    CheckHealth(tier);
+  return status;
+}
+
+void ArtifactCache::Interrupt() {
+  if (TierPtr tier = disk())
+    tier->Interrupt();
+}
+
 void ArtifactCache::UpdateMetrics() {
   memory_bytes_gauge_.Set(memory_.bytes());
   memory_entries_.Set(memory_.entries());
@@ -228,6 +266,8 @@ void ArtifactCache::UpdateMetrics() {
   evicted_size_.Increment(now.evicted_bytes_size - reported_.evicted_bytes_size);
   evicted_age_.Increment(now.evicted_bytes_age - reported_.evicted_bytes_age);
   damaged_.Increment(damaged_logs_ - reported_damaged_);
+  set_aside_total_.Increment(set_aside_ - reported_set_aside_);
+  reported_set_aside_ = set_aside_;
   reported_ = now;
   reported_damaged_ = damaged_logs_;
 }
@@ -241,6 +281,9 @@ v1::CacheStats ArtifactCache::stats() const {
   stats.set_corrupt_records(given_up_.corrupt_records);
   stats.set_damaged_logs(damaged_logs_);
   stats.set_disk_fault(fault_);
+  stats.set_set_aside(set_aside_);
+  stats.set_memory_bytes(memory_.bytes());
+  stats.set_evicted_bytes(given_up_.evicted_bytes_size + given_up_.evicted_bytes_age);
   if (disk_) {
     DiskTier::Counts counts = disk_->counts();
     stats.set_kind("rocksdb");
@@ -249,6 +292,8 @@ v1::CacheStats ArtifactCache::stats() const {
     stats.set_disk_bytes(disk_->disk_bytes());
     stats.set_write_failures(stats.write_failures() + counts.write_failures);
     stats.set_corrupt_records(stats.corrupt_records() + counts.corrupt_records);
+    stats.set_evicted_bytes(stats.evicted_bytes() + counts.evicted_bytes_size +
+                            counts.evicted_bytes_age);
   } else {
     stats.set_kind("memory");
     stats.set_entries(memory_.entries());

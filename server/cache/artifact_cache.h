@@ -26,6 +26,8 @@ public:
   struct Options {
     DiskTier::Options disk; // directory "": memory only
     uint64_t memory_bytes = 0;
+    // A kernel that was rejected is rejected again without a compile for so long; 0: never.
+    std::chrono::seconds negative_ttl{0};
     // From giving the disk up to the first try to open it again; doubles with each in vain.
     std::chrono::milliseconds first_retry{5000};
     std::chrono::milliseconds last_retry{300'000};
@@ -37,10 +39,17 @@ public:
   // By request key; may read the disk. nullptr: not there.
   CompiledPtr Find(const std::string &request_key);
   CompiledPtr FindSemantic(const std::string &semantic_key);
-  // Durable, where there is a disk, when it returns. Only outcomes OK are kept.
+  // Durable, where there is a disk, when it returns. Outcomes OK are kept, and rejections for a
+  // short time in memory; failures of the compiler may have passing reasons.
   void Put(const std::string &request_key, const CompiledPtr &compiled);
   void PutAlias(const std::string &request_key, const CompiledPtr &compiled);
   void Sweep();
+  // For operators; they block. FAILED_PRECONDITION: there is no disk in use.
+  absl::StatusOr<DiskTier::Scrubbed> Scrub();
+  absl::Status Compact();
+  absl::Status Clear(); // memory, too
+  // The three end early: the cache is about to be closed.
+  void Interrupt();
   // Sets the gauges and counters that the tiers keep themselves.
   void UpdateMetrics();
   v1::CacheStats stats() const;
@@ -68,16 +77,17 @@ private:
   std::chrono::milliseconds retry_after_;
   DiskTier::Counts given_up_; // what the tiers before this one counted
   uint64_t damaged_logs_ = 0;
+  uint64_t set_aside_ = 0;
 
-  prometheus::Counter &memory_hits_, &memory_misses_, &disk_hits_, &disk_misses_;
+  prometheus::Counter &memory_hits_, &memory_negative_, &memory_misses_, &disk_hits_, &disk_misses_;
   prometheus::Histogram &disk_read_;
-  prometheus::Counter &write_failures_, &corrupt_, &damaged_, &suspensions_, &evicted_size_,
-      &evicted_age_, &evicted_memory_;
+  prometheus::Counter &write_failures_, &corrupt_, &damaged_, &set_aside_total_, &suspensions_,
+      &evicted_size_, &evicted_age_, &evicted_memory_;
   prometheus::Gauge &usable_, &memory_bytes_gauge_, &disk_bytes_gauge_, &memory_entries_,
       &disk_entries_;
   std::mutex update_mutex_;
   DiskTier::Counts reported_;
-  uint64_t reported_damaged_ = 0;
+  uint64_t reported_damaged_ = 0, reported_set_aside_ = 0;
 };
 
 } // namespace pyasc::server

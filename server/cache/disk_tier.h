@@ -4,6 +4,10 @@
 // returns: it survives the process's death at any moment. Every read checks the record's SHA-256;
 // a damaged one is deleted and counted, and looks like a miss.
 //
+// Large records lie in blob files, of which those with much garbage are rewritten: the cap holds
+// for all that the database takes on the disk, save what a rewrite needs while it lasts. Cleaning
+// up is done by a thread of the tier's own; no call waits for it.
+//
 // The first failed write (a full disk, a deleted directory) ends the tier's work: health() says
 // why, calls do nothing more, and the owner drops the tier and opens another one later.
 //
@@ -14,17 +18,18 @@
 
 #include <atomic>
 #include <chrono>
-#include <list>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pyasc/v1/artifact.pb.h"
+#include "server/cache/disk_index.h"
 
 namespace rocksdb {
 class DB;
@@ -39,13 +44,18 @@ public:
   struct Options {
     // Directory of the cache; the database lies in a subdirectory named after the schema.
     std::string directory;
-    uint64_t max_bytes = 0;
+    uint64_t max_bytes = 0;      // of all files, garbage included
     std::chrono::seconds ttl{0}; // since the last use; 0: for ever
   };
   // What was met at opening.
   struct Opened {
     bool set_aside = false;   // the database was damaged: moved aside, a new one made
     bool damaged_log = false; // the write-ahead log ended in damage; what followed is lost
+  };
+  struct Scrubbed {
+    uint64_t records = 0; // looked at
+    uint64_t damaged = 0; // of them, deleted
+    uint64_t bytes = 0;
   };
   struct Counts {
     uint64_t entries = 0;
@@ -75,6 +85,14 @@ public:
   void DeleteDamaged(const std::string &semantic_key);
   // Evicts by age, drops aliases of what is gone. To be called now and then.
   void Sweep();
+  // Reads every record and deletes those that are damaged.
+  Scrubbed Scrub();
+  // Gives the disk all that deleted records take.
+  absl::Status Compact();
+  // Deletes everything.
+  absl::Status Clear();
+  // Ends Scrub, Compact and the like early, from any thread: the tier is about to be closed.
+  void Interrupt();
   Counts counts() const;
   // What the database's files take on the disk.
   uint64_t disk_bytes() const;
@@ -83,21 +101,22 @@ public:
   const std::string &path() const { return path_; }
 
 private:
-  struct Entry {
-    std::string key;
-    uint64_t bytes;
-    int64_t last_used;   // seconds since the epoch
-    int64_t stored_used; // as the database has it
-  };
   // A database and the file system under it.
   struct Database;
   static absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const std::string &path,
-                                                                bool strict);
+                                                                uint64_t max_bytes, bool strict);
   DiskTier(Options options, std::string path, std::unique_ptr<Database> database);
+  // The tier's own thread: loads the index, then collects garbage whenever there is too much.
+  void Maintain();
   void LoadIndex();
-  void Insert(const std::string &key, uint64_t bytes, int64_t last_used);
+  // Of what may lie there without garbage.
+  uint64_t live_limit() const { return options_.max_bytes - options_.max_bytes / 4; }
+  int64_t oldest() const;
   // Least recently used entries out until the cap holds, and those past their time.
-  void Evict();
+  void Evict(uint64_t limit);
+  void NoteWritten(uint64_t bytes);
+  // The first record's key at or behind `from`, "" when there is none.
+  std::string FirstKeyFrom(const std::string &from);
   absl::Status CountWrite(const rocksdb::Status &status);
 
   const Options options_;
@@ -105,11 +124,15 @@ private:
   std::unique_ptr<Database> database_;
   rocksdb::DB *db_;                        // the database's
   std::pair<uint64_t, uint64_t> identity_; // device and inode of the directory
-  mutable std::mutex mutex_;               // the index only; never held over a call into RocksDB
-  std::list<Entry> order_;                 // most recently used first
-  std::unordered_map<std::string, std::list<Entry>::iterator> index_;
-  Counts counts_;
-  uint64_t evicted_since_compaction_ = 0;
+  DiskIndex index_;
+
+  mutable std::mutex mutex_; // what follows; never held over a call into RocksDB
+  std::condition_variable changed_;
+  Counts counts_;        // without entries and bytes, which the index has
+  uint64_t written_ = 0; // since garbage was looked for
+  bool loaded_ = false;
+  std::atomic<bool> stopping_{false};
+  std::thread maintainer_;
 };
 
 } // namespace pyasc::server

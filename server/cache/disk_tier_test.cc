@@ -5,10 +5,12 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <thread>
 #include <vector>
 
 namespace pyasc::server {
@@ -96,7 +98,7 @@ TEST_F(DiskTierTest, ADamagedAliasLeadsNowhere) {
 TEST_F(DiskTierTest, TheLeastRecentlyUsedGoFirst) {
   options_.max_bytes = 100'000;
   auto tier = Open();
-  const std::string bulk(20'000, 'x');
+  const std::string bulk(16'000, 'x'); // a quarter of the cap is for garbage
   for (char c : {'a', 'b', 'c', 'd'})
     ASSERT_TRUE(tier->Put(Key(c), bulk, Key(c)).ok());
   EXPECT_TRUE(tier->Get(Key('a')));
@@ -141,6 +143,7 @@ TEST_F(DiskTierTest, ALockedDatabaseIsRefusedAndNotSetAside) {
 
 TEST_F(DiskTierTest, AFullDiskEndsTheTierAndKeepsWhatWasAcknowledged) {
   std::vector<char> kept;
+  options_.max_bytes = 64 << 20; // with a log that meets the limit
   {
     auto tier = Open();
     FullDisk full(80'000);
@@ -196,6 +199,133 @@ TEST_F(DiskTierTest, ADamagedLogIsSaid) {
   EXPECT_FALSE(opened_.set_aside);
   EXPECT_TRUE(tier->Get(Key('a'))) << "what lies before is kept";
   EXPECT_FALSE(tier->Get(Key('1')));
+}
+
+// The fault: one writer's binary with another's metadata.
+TEST_F(DiskTierTest, Fault12RacingWritersShowWholeRecordsOnly) {
+  options_.max_bytes = 64 << 20;
+  auto tier = Open();
+  auto artifact = [](int writer) {
+    return std::string(20'000 + writer * 1000, char('a' + writer));
+  };
+  std::atomic<bool> stop = false;
+  std::atomic<int> reads = 0;
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < 4; ++writer)
+    threads.emplace_back([&, writer] {
+      for (int i = 0; i < 100; ++i)
+        EXPECT_TRUE(tier->Put(Key('a'), artifact(writer), Key('1')).ok());
+    });
+  threads.emplace_back([&] {
+    while (!stop)
+      if (auto read = tier->Get(Key('a'))) {
+        EXPECT_EQ(*read, artifact((*read)[0] - 'a'));
+        ++reads;
+      }
+  });
+  for (int i = 0; i < 4; ++i)
+    threads[i].join();
+  while (reads < 100)
+    std::this_thread::yield();
+  stop = true;
+  threads.back().join();
+  EXPECT_EQ(tier->counts().corrupt_records, 0u);
+  EXPECT_EQ(tier->counts().entries, 1u);
+}
+
+// The fault: a crash at a record that a newer version wrote.
+TEST_F(DiskTierTest, Fault16ARecordOfANewerSchemaIsAMiss) {
+  ASSERT_TRUE(Open()->Put(Key('a'), "artifact", Key('1')).ok());
+  Overwrite("r/" + Key('a'), [](std::string &value) {
+    v1::ArtifactRecord record;
+    ASSERT_TRUE(record.ParseFromString(value));
+    record.set_schema_version(record.schema_version() + 1);
+    record.GetReflection()->MutableUnknownFields(&record)->AddLengthDelimited(99, "new");
+    value = record.SerializeAsString();
+  });
+  // And a whole database of a newer version beside ours is none of our business.
+  std::filesystem::create_directory(directory_ + "/artifacts-v2");
+  std::ofstream(directory_ + "/artifacts-v2/CURRENT") << "of another time";
+  auto tier = Open();
+  EXPECT_FALSE(opened_.set_aside);
+  EXPECT_EQ(tier->Get(Key('a')), std::nullopt);
+  ASSERT_TRUE(tier->Put(Key('a'), "ours", Key('1')).ok());
+  EXPECT_EQ(tier->Get(Key('a')), "ours");
+  EXPECT_TRUE(std::filesystem::exists(directory_ + "/artifacts-v2/CURRENT"));
+}
+
+TEST_F(DiskTierTest, TheCapHoldsForTheFilesGarbageIncluded) {
+  options_.max_bytes = 4 << 20;
+  auto tier = Open();
+  std::string noise(50'000, '\0');
+  for (size_t i = 0; i < noise.size(); ++i)
+    noise[i] = static_cast<char>(i * 2654435761u >> 13);
+  for (int i = 0; i < 400; ++i) { // 20 MB through a cache of 4
+    std::string key = std::to_string(i);
+    key.insert(0, 64 - key.size(), '0');
+    ASSERT_TRUE(tier->Put(key, noise, key).ok());
+  }
+  for (int tries = 0; tries < 1000 && tier->disk_bytes() > options_.max_bytes; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LE(tier->disk_bytes(), options_.max_bytes);
+  EXPECT_GT(tier->counts().entries, 20u);
+}
+
+TEST_F(DiskTierTest, AScrubFindsWhatIsDamagedWithoutBeingAsked) {
+  {
+    auto tier = Open();
+    for (char c = 'a'; c <= 'f'; ++c)
+      ASSERT_TRUE(tier->Put(Key(c), std::string(3000, c), Key(c)).ok());
+  }
+  Overwrite("r/" + Key('b'), [](std::string &v) { v[1000] ^= 1; });
+  Overwrite("r/" + Key('e'), [](std::string &v) { v.resize(10); });
+  auto tier = Open();
+  DiskTier::Scrubbed scrubbed = tier->Scrub();
+  EXPECT_EQ(scrubbed.records, 6u);
+  EXPECT_EQ(scrubbed.damaged, 2u);
+  EXPECT_EQ(tier->counts().entries, 4u);
+  EXPECT_EQ(tier->Scrub().damaged, 0u);
+  EXPECT_EQ(tier->Get(Key('c')), std::string(3000, 'c'));
+}
+
+TEST_F(DiskTierTest, AScrubGoesOnBehindABlockThatCannotBeRead) {
+  {
+    auto tier = Open();
+    for (char c = 'a'; c <= 'f'; ++c)
+      ASSERT_TRUE(tier->Put(Key(c), std::string(30'000, c), Key(c)).ok());
+    ASSERT_TRUE(tier->Compact().ok());
+  }
+  int flipped = 0;
+  for (const auto &file : std::filesystem::directory_iterator(directory_ + "/artifacts-v1")) {
+    if (file.path().extension() != ".blob")
+      continue;
+    std::fstream blob(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    blob.seekp(static_cast<std::streamoff>(file.file_size() / 2));
+    blob << "damage";
+    ++flipped;
+  }
+  ASSERT_EQ(flipped, 1) << "artifacts are expected in one blob file";
+  auto tier = Open();
+  DiskTier::Scrubbed scrubbed = tier->Scrub();
+  EXPECT_EQ(scrubbed.records, 6u);
+  EXPECT_EQ(scrubbed.damaged, 1u);
+  EXPECT_EQ(tier->counts().entries, 5u);
+}
+
+TEST_F(DiskTierTest, ClearingLeavesNothing) {
+  options_.max_bytes = 8 << 20;
+  auto tier = Open();
+  const uint64_t empty = tier->disk_bytes();
+  for (char c = 'a'; c <= 'f'; ++c)
+    ASSERT_TRUE(tier->Put(Key(c), std::string(300'000, c), Key(c)).ok());
+  ASSERT_TRUE(tier->Clear().ok());
+  EXPECT_EQ(tier->counts().entries, 0u);
+  EXPECT_EQ(tier->Get(Key('a')), std::nullopt);
+  EXPECT_EQ(tier->ResolveAlias(Key('a')), std::nullopt);
+  EXPECT_EQ(tier->counts().corrupt_records, 0u);
+  EXPECT_LT(tier->disk_bytes(), empty + 200'000);
+  ASSERT_TRUE(tier->Put(Key('a'), "again", Key('a')).ok());
+  EXPECT_EQ(tier->Get(Key('a')), "again");
 }
 
 TEST_F(DiskTierTest, BytesOnDiskAreThoseOfTheFiles) {

@@ -18,11 +18,13 @@ class MemoryTier {
 public:
   explicit MemoryTier(uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // nullptr: not here. Sets *touch when a minute has passed since the entry's last touch: the
-  // caller then tells the next tier that the artifact is in use.
+  // nullptr: not here, or past its time. Sets *touch when a minute has passed since the entry's
+  // last touch: the caller then tells the next tier that the artifact is in use.
   CompiledPtr Find(const std::string &key, bool *touch);
   // Under any number of keys; an artifact's bytes count once for each. Returns bytes evicted.
-  uint64_t Put(const std::string &key, CompiledPtr compiled);
+  // `ttl` 0: for as long as there is room.
+  uint64_t Put(const std::string &key, CompiledPtr compiled, std::chrono::seconds ttl = {});
+  void Clear();
   uint64_t bytes() const;
   uint64_t entries() const;
 
@@ -31,6 +33,7 @@ private:
     std::string key;
     CompiledPtr compiled;
     std::chrono::steady_clock::time_point touched;
+    std::chrono::steady_clock::time_point expires;
   };
   const uint64_t max_bytes_;
   mutable std::mutex mutex_;

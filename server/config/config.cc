@@ -27,6 +27,7 @@ struct Setting {
   const char *help;
   int64_t min = 0;
   int64_t max = INT64_MAX;
+  bool reloadable = false; // takes effect at SIGHUP
 };
 
 // One line a setting.
@@ -38,15 +39,26 @@ const std::vector<Setting> &Settings() {
       {"http_port", &Config::http_port, "PORT", "port of /metrics, /livez, /readyz; 0: none", 0,
        65535},
       {"cache_dir", &Config::cache_dir, "DIR", "artifact cache; empty: in memory only"},
-      {"cache_max_bytes", &Config::cache_max_bytes, "BYTES", "cap of the cache on disk", 1 << 20},
+      {"cache_max_bytes", &Config::cache_max_bytes, "BYTES",
+       "cap of the cache on disk, garbage included", 1 << 20},
       {"cache_memory_bytes", &Config::cache_memory_bytes, "BYTES", "cap of the cache in memory"},
       {"cache_retry_seconds", &Config::cache_retry_seconds, "SECONDS",
        "a cache directory that failed is tried again after so long, then after twice that, ...", 1,
        3600},
+      {"cache_negative_ttl_seconds", &Config::cache_negative_ttl_seconds, "SECONDS",
+       "a rejected kernel is rejected again without a compile for so long; 0: never", 0, 86'400},
       {"cache_ttl_hours", &Config::cache_ttl_hours, "HOURS",
        "artifacts unused for so long are dropped; 0: never", 0, 100 * 365 * 24},
       {"worker", &Config::worker, "PATH",
        "the worker program; default: pyasc-worker beside pyascd"},
+      {"worker_sandbox", &Config::worker_sandbox, "0|1",
+       "workers give up files, network and processes; 0: for debuggers only", 0, 1},
+      {"worker_max_jobs", &Config::worker_max_jobs, "N",
+       "a compile worker is replaced after so many jobs; 0: never", 0, 1'000'000'000},
+      {"worker_max_rss_bytes", &Config::worker_max_rss_bytes, "BYTES",
+       "and when it keeps more memory than that after a job; 0: never"},
+      {"poison_seconds", &Config::poison_seconds, "S",
+       "a kernel that crashed the compiler twice is refused for so long; 0: never", 0, 86'400},
       {"devices", &Config::devices, "DRIVER:COUNT",
        "devices to serve: sim:1, host:1; may be given several times"},
       {"compile_workers", &Config::compile_workers, "N", "compile worker processes", 1, 256},
@@ -60,15 +72,17 @@ const std::vector<Setting> &Settings() {
        100, 24 * 3'600'000},
       {"run_memory_bytes", &Config::run_memory_bytes, "BYTES",
        "address space of a device worker; 0: no limit"},
-      {"max_run_bytes", &Config::max_run_bytes, "BYTES", "largest sum of the tensors of one run"},
+      {"max_run_bytes", &Config::max_run_bytes, "BYTES", "largest sum of the tensors of one run", 0,
+       INT64_MAX, true},
       {"max_total_run_bytes", &Config::max_total_run_bytes, "BYTES",
-       "largest sum of the tensors of all runs at a time"},
-      {"max_calls", &Config::max_calls, "N", "calls that may be under way at a time", 1, 1'000'000},
+       "largest sum of the tensors of all runs at a time", 0, INT64_MAX, true},
+      {"max_calls", &Config::max_calls, "N", "calls that may be under way at a time", 1, 1'000'000,
+       true},
       {"idle_exit_seconds", &Config::idle_exit_seconds, "S",
        "end after so long without a call; 0: never", 0, 1 << 30},
       {"grace_seconds", &Config::grace_seconds, "S",
-       "how long running work may go on after SIGTERM", 0, 86'400},
-      {"log_level", &Config::log_level, "LEVEL", "debug, info, warn or error"},
+       "how long running work may go on after SIGTERM", 0, 86'400, true},
+      {"log_level", &Config::log_level, "LEVEL", "debug, info, warn or error", 0, INT64_MAX, true},
   };
   return settings;
 }
@@ -280,6 +294,20 @@ absl::Status Validate(const Config &config) {
   return absl::OkStatus();
 }
 
+void ApplyReloadable(const Config &from, Config *to) {
+  for (const Setting &setting : Settings())
+    if (setting.reloadable)
+      std::visit([&](auto field) { to->*field = from.*field; }, setting.field);
+}
+
+std::vector<std::string> DifferingSettings(const Config &a, const Config &b) {
+  std::vector<std::string> names;
+  for (const Setting &setting : Settings())
+    if (std::visit([&](auto field) { return a.*field != b.*field; }, setting.field))
+      names.push_back(setting.name);
+  return names;
+}
+
 std::string HelpText() {
   std::string text =
       "pyascd: the pyasc service. Compiles, caches and runs kernels for its clients.\n\n"
@@ -289,12 +317,13 @@ std::string HelpText() {
       "  --config FILE              the file; default $XDG_CONFIG_HOME/pyasc/pyascd.yaml,\n"
       "                             then /etc/pyasc/pyascd.yaml\n"
       "  --check-config             print the settings in force and end\n"
-      "  --version, --help\n\n";
+      "  --version, --help\n\n"
+      "Those marked (*) are taken over at SIGHUP, the others at a restart.\n\n";
   const Config defaults;
   for (const Setting &setting : Settings()) {
     std::string flag = absl::StrCat("  ", FlagName(setting), " ", setting.value);
     flag.resize(std::max<size_t>(flag.size() + 1, 33), ' ');
-    absl::StrAppend(&text, flag, setting.help);
+    absl::StrAppend(&text, flag, setting.help, setting.reloadable ? " (*)" : "");
     if (auto *number = std::get_if<int64_t Config::*>(&setting.field))
       absl::StrAppend(&text, " [", defaults.**number, "]");
     absl::StrAppend(&text, "\n");

@@ -23,8 +23,13 @@ struct Config {
   int64_t cache_memory_bytes = int64_t{256} << 20;
   int64_t cache_ttl_hours = 30 * 24;
   int64_t cache_retry_seconds = 5;
+  int64_t cache_negative_ttl_seconds = 60;
 
   std::string worker; // "": pyasc-worker beside this program
+  int64_t worker_sandbox = 1;
+  int64_t worker_max_jobs = 2000;
+  int64_t worker_max_rss_bytes = int64_t{2} << 30;
+  int64_t poison_seconds = 600;
   std::vector<std::string> devices = {"sim:1", "host:1"};
   int64_t compile_workers = 2;
   int64_t compile_queue = 1024;
@@ -57,6 +62,12 @@ ParseCommandLine(const std::vector<std::string> &arguments,
 
 // Settings that contradict each other or cannot be served. INVALID_ARGUMENT.
 absl::Status Validate(const Config &config);
+
+// Some settings are taken over by a running daemon that reads its configuration again: copies
+// those.
+void ApplyReloadable(const Config &from, Config *to);
+// Names of the settings in which two configurations differ.
+std::vector<std::string> DifferingSettings(const Config &a, const Config &b);
 
 std::string HelpText();
 // The settings as a YAML file has them, for --check-config.

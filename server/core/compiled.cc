@@ -1,11 +1,42 @@
 #include "server/core/compiled.h"
 
+#include <elf.h>
+
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 
 namespace pyasc::server {
 namespace {
 
 constexpr uint32_t kArtifactSchema = 1;
+
+// OK when an ELF file is all there: a compiler that runs out of disk may leave the first part of
+// one behind and report success.
+absl::Status CheckElf(std::string_view file, const char *what) {
+  auto cut = [&] { return absl::DataLossError(absl::StrCat("its ", what, " is cut off")); };
+  Elf64_Ehdr header;
+  if (file.size() < sizeof(header))
+    return cut();
+  std::memcpy(&header, file.data(), sizeof(header));
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
+    return absl::DataLossError(absl::StrCat("its ", what, " is no 64-bit ELF file"));
+  // Everything in the file hangs on its section table, which compilers write last.
+  const uint64_t size = file.size();
+  const uint64_t table = uint64_t{header.e_shnum} * sizeof(Elf64_Shdr);
+  if (header.e_shnum == 0 || header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shoff > size ||
+      table > size - header.e_shoff)
+    return cut();
+  for (int i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, file.data() + header.e_shoff + i * sizeof(section), sizeof(section));
+    if (section.sh_type == SHT_NULL || section.sh_type == SHT_NOBITS)
+      continue;
+    if (section.sh_offset > size || section.sh_size > size - section.sh_offset)
+      return cut();
+  }
+  return absl::OkStatus();
+}
 
 } // namespace
 
@@ -31,6 +62,10 @@ absl::Status CheckArtifact(std::string_view bytes, v1::Artifact *artifact) {
   // No phase is legal: a kernel on tensors without elements has nothing to do.
   if (artifact->code_case() == v1::Artifact::CODE_NOT_SET)
     return absl::DataLossError("the artifact has no code");
+  if (artifact->has_host() && artifact->launch().phases_size() > 0)
+    return CheckElf(artifact->host().object(), "object code");
+  if (artifact->has_ascend() && !artifact->ascend().binary().empty())
+    return CheckElf(artifact->ascend().binary(), "device binary");
   return absl::OkStatus();
 }
 

@@ -50,6 +50,7 @@ void AddBuild(Sha256 &hash, const v1::CompileRequest &request, const BuildIdenti
 v1::CompileRequest Canonical(const v1::CompileRequest &request) {
   v1::CompileRequest canonical = request;
   canonical.clear_request_id();
+  canonical.clear_traceparent();
   for (v1::SourceFile &file : *canonical.mutable_files())
     if (file.first_line() == 0)
       file.set_first_line(1);
@@ -90,6 +91,13 @@ std::string SemanticCacheKey(const std::string &worker_semantic_key,
   hash.UpdateField(worker_semantic_key);
   hash.UpdateField(Serialize(canonical));
   return ToHex(hash.Digest());
+}
+
+std::string LogName(const v1::CompileRequest &request) {
+  std::string name = request.request_id();
+  if (request.traceparent().size() > 35)
+    name += " trace=" + request.traceparent().substr(3, 32);
+  return name;
 }
 
 std::string HostCpuFeatures() {

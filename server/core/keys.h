@@ -21,13 +21,16 @@ struct BuildIdentity {
   std::string cpu_features;
 };
 
-// Without request_id, sorted, defaults spelled out.
+// Without what is for logs only, sorted, defaults spelled out.
 v1::CompileRequest Canonical(const v1::CompileRequest &request);
 
 // Both: 64 hexadecimal digits.
 std::string RequestKey(const v1::CompileRequest &request, const BuildIdentity &build);
 std::string SemanticCacheKey(const std::string &worker_semantic_key,
                              const v1::CompileRequest &request, const BuildIdentity &build);
+
+// How logs name a request: "id" or "id trace=<trace id>".
+std::string LogName(const v1::CompileRequest &request);
 
 // Model and feature flags of this machine's CPU, from /proc/cpuinfo.
 std::string HostCpuFeatures();

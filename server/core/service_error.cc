@@ -1,5 +1,6 @@
 #include "server/core/service_error.h"
 
+#include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 
 namespace pyasc::server {
@@ -33,6 +34,16 @@ absl::Status ServiceError(absl::StatusCode code, std::string message, const Erro
     Attach(status, retry);
   }
   return status;
+}
+
+std::optional<std::chrono::milliseconds> RetryAfter(const absl::Status &status) {
+  absl::optional<absl::Cord> payload = status.GetPayload(
+      absl::StrCat(kUrlPrefix, google::rpc::RetryInfo::descriptor()->full_name()));
+  google::rpc::RetryInfo retry;
+  if (!payload || !retry.ParseFromString(std::string(*payload)))
+    return std::nullopt;
+  return std::chrono::milliseconds(retry.retry_delay().seconds() * 1000 +
+                                   retry.retry_delay().nanos() / 1'000'000);
 }
 
 google::rpc::Status ToRpcStatus(const absl::Status &status) {

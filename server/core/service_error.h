@@ -23,6 +23,9 @@ struct ErrorDetails {
 // The details travel as payloads of the status, under their type URLs.
 absl::Status ServiceError(absl::StatusCode code, std::string message, const ErrorDetails &details);
 
+// The hint of a status that says when to try again.
+std::optional<std::chrono::milliseconds> RetryAfter(const absl::Status &status);
+
 // The same as a google.rpc.Status, with whatever details `status` carries.
 google::rpc::Status ToRpcStatus(const absl::Status &status);
 

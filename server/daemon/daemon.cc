@@ -5,10 +5,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <ctime>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "spdlog/spdlog.h"
 
@@ -26,25 +29,42 @@ constexpr milliseconds kLastWrites{200};
 
 } // namespace
 
+spdlog::level::level_enum LogLevel(const std::string &level) {
+  return spdlog::level::from_str(level == "warn" ? "warning" : level);
+}
+
 Daemon::Daemon(const Config &config, Spawner &spawner, v1::GetCapabilitiesReply capabilities,
-               std::string worker)
+               std::string worker, ServiceNotifier manager,
+               std::function<absl::StatusOr<Config>()> read_config)
     : config_(config), spawner_(spawner), capabilities_(std::move(capabilities)),
-      worker_(std::move(worker)), admission_(config.max_calls, metrics_),
+      worker_(std::move(worker)), manager_(std::move(manager)),
+      read_config_(std::move(read_config)), admission_(config.max_calls, metrics_),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-PooledBackend::Options Daemon::BackendOptions() const {
+std::vector<std::string> Daemon::WorkerArguments(std::vector<std::string> arguments) const {
+  arguments.insert(arguments.begin(), worker_);
+  if (!config_.worker_sandbox)
+    arguments.push_back("--no-sandbox");
+  return arguments;
+}
+
+PooledBackend::Options Daemon::BackendOptions() {
   PooledBackend::Options options;
   options.capabilities = capabilities_;
   options.build = {capabilities_.build_id(), HostCpuFeatures()};
+  options.poison_time = std::chrono::seconds(config_.poison_seconds);
   options.compile_time_limit = milliseconds(config_.compile_timeout_ms);
   options.compile = {
       .role = "compile",
       .what = "compile worker",
-      .command = {.argv = {worker_, "--role=compile"},
+      .command = {.argv = WorkerArguments({"--role=compile"}),
                   .limits = {.memory_bytes = static_cast<uint64_t>(config_.compile_memory_bytes),
                              .nice = kCompileNice}},
       .workers = static_cast<size_t>(config_.compile_workers),
-      .max_queue = static_cast<size_t>(config_.compile_queue)};
+      .max_queue = static_cast<size_t>(config_.compile_queue),
+      .max_jobs = static_cast<uint64_t>(config_.worker_max_jobs),
+      .max_rss_bytes = static_cast<uint64_t>(config_.worker_max_rss_bytes),
+      .on_pressure = [this] { Wake(); }};
   for (const std::string &entry : config_.devices) {
     std::vector<std::string> parts = absl::StrSplit(entry, ':');
     int count = 0;
@@ -54,11 +74,12 @@ PooledBackend::Options Daemon::BackendOptions() const {
       device.driver = parts[0];
       device.ordinal = i;
       device.time_limit = milliseconds(config_.run_timeout_ms);
+      device.on_unwell = [this] { Wake(); };
       device.pool = {
           .role = "device",
           .what = absl::StrCat("device worker ", parts[0], ":", i),
-          .command = {.argv = {worker_, "--role=device", absl::StrCat("--driver=", parts[0]),
-                               absl::StrCat("--ordinal=", i)},
+          .command = {.argv = WorkerArguments({"--role=device", absl::StrCat("--driver=", parts[0]),
+                                               absl::StrCat("--ordinal=", i)}),
                       .limits = {.memory_bytes = static_cast<uint64_t>(config_.run_memory_bytes)}},
           .workers = 1,
           .max_queue = static_cast<size_t>(config_.device_queue)};
@@ -76,18 +97,21 @@ absl::Status Daemon::Start() {
   cache.disk = {config_.cache_dir, static_cast<uint64_t>(config_.cache_max_bytes),
                 std::chrono::hours(config_.cache_ttl_hours)};
   cache.memory_bytes = config_.cache_memory_bytes;
+  cache.negative_ttl = std::chrono::seconds(config_.cache_negative_ttl_seconds);
   cache.first_retry = std::chrono::seconds(config_.cache_retry_seconds);
   cache_ = std::make_unique<ArtifactCache>(cache, metrics_);
   backend_ = std::make_unique<PooledBackend>(BackendOptions(), *cache_, spawner_, metrics_);
-  service_ = std::make_unique<ServiceContext>(
-      ServiceContext{*backend_, metrics_, admission_, static_cast<uint64_t>(config_.max_run_bytes),
-                     static_cast<uint64_t>(config_.max_total_run_bytes)});
+  service_.reset(new ServiceContext{*backend_, metrics_, admission_,
+                                    static_cast<uint64_t>(config_.max_run_bytes),
+                                    static_cast<uint64_t>(config_.max_total_run_bytes)});
   AdminServiceImpl::Hooks admin;
   admin.stats = [this] { return Stats(); };
   admin.shutdown = [this](uint32_t grace_seconds) {
     shutdown_grace_ms_ = int64_t{grace_seconds} * 1000;
-    uint64_t one = 1;
-    (void)!::write(wake_.get(), &one, sizeof(one));
+    Wake();
+  };
+  admin.manage_cache = [this](const v1::ManageCacheRequest &request) {
+    return ManageCache(request);
   };
   auto rpc = RpcServer::Start({config_.listen, std::move(admin)}, *service_);
   if (!rpc.ok())
@@ -97,7 +121,7 @@ absl::Status Daemon::Start() {
     HttpServer::Options http;
     http.listen = absl::StrCat(config_.http_address, ":", config_.http_port);
     http.before_scrape = [this] { UpdateMetrics(); };
-    http.ready = [this] { return !admission_.draining(); };
+    http.ready = [this] { return ready(); };
     auto server = HttpServer::Start(std::move(http), metrics_);
     if (!server.ok())
       return server.status();
@@ -106,7 +130,14 @@ absl::Status Daemon::Start() {
   rpc_->SetServing(true);
   for (const std::string &address : config_.listen)
     spdlog::info("serving on {}", address);
+  manager_.Tell(absl::StrCat("READY=1\nMAINPID=", ::getpid(), "\nSTATUS=serving on ",
+                             absl::StrJoin(config_.listen, ", ")));
   return absl::OkStatus();
+}
+
+void Daemon::Wake() {
+  uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof(one));
 }
 
 void Daemon::Run() {
@@ -114,20 +145,41 @@ void Daemon::Run() {
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGHUP);
   UniqueFd signals(::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
   auto next_sweep = std::chrono::steady_clock::now() + kSweepInterval;
   milliseconds grace(config_.grace_seconds * 1000);
+  bool said_ready = true;
   for (;;) {
-    pollfd entries[2] = {{signals.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
-    ::poll(entries, 2, config_.idle_exit_seconds ? 1000 : 10'000);
-    if (entries[0].revents) {
-      spdlog::info("stopping on a signal");
-      break;
+    const auto next_look = backend_->TendDevices() - std::chrono::steady_clock::now();
+    auto longest = milliseconds(config_.idle_exit_seconds ? 1000 : 10'000);
+    if (auto interval = manager_.watchdog_interval()) {
+      longest = std::min(longest, *interval);
+      manager_.Tell("WATCHDOG=1");
     }
-    if (entries[1].revents) {
+    pollfd entries[2] = {{signals.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+    ::poll(entries, 2,
+           static_cast<int>(std::clamp(std::chrono::duration_cast<milliseconds>(next_look),
+                                       milliseconds(10), longest)
+                                .count()));
+    signalfd_siginfo signal{};
+    if (entries[0].revents && ::read(signals.get(), &signal, sizeof(signal)) > 0) {
+      if (signal.ssi_signo != SIGHUP) {
+        spdlog::info("stopping on a signal");
+        break;
+      }
+      Reload();
+    }
+    uint64_t wakes;
+    (void)!::read(wake_.get(), &wakes, sizeof(wakes));
+    if (shutdown_grace_ms_ >= 0) {
       spdlog::info("stopping as asked");
       grace = milliseconds(shutdown_grace_ms_.load());
       break;
+    }
+    if (ready() != said_ready) {
+      said_ready = !said_ready;
+      rpc_->SetReady(said_ready);
     }
     const bool idle = admission_.active() == 0 && rpc_->operations().running() == 0;
     if (config_.idle_exit_seconds && idle &&
@@ -144,7 +196,33 @@ void Daemon::Run() {
   Stop(grace);
 }
 
+void Daemon::Reload() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  manager_.Tell(absl::StrCat("RELOADING=1\nMONOTONIC_USEC=",
+                             int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000));
+  absl::StatusOr<Config> fresh = read_config_();
+  if (fresh.ok()) {
+    ApplyReloadable(*fresh, &config_);
+    spdlog::set_level(LogLevel(config_.log_level));
+    admission_.SetMaxCalls(config_.max_calls);
+    service_->max_run_bytes = config_.max_run_bytes;
+    service_->max_total_bytes = config_.max_total_run_bytes;
+    spdlog::info("the configuration was read again");
+    const std::vector<std::string> others = DifferingSettings(config_, *fresh);
+    if (!others.empty())
+      spdlog::warn("these settings have changed and wait for a restart: {}",
+                   absl::StrJoin(others, ", "));
+  } else {
+    spdlog::error("the configuration is wrong, and what was in force stays: {}",
+                  std::string(fresh.status().message()));
+  }
+  manager_.Tell("READY=1");
+}
+
 void Daemon::Stop(milliseconds grace) {
+  manager_.Tell(absl::StrCat("STOPPING=1\nSTATUS=finishing what runs, for at most ",
+                             grace.count() / 1000, " s"));
   const auto deadline = std::chrono::steady_clock::now() + grace;
   rpc_->SetServing(false);
   admission_.Drain();
@@ -152,6 +230,7 @@ void Daemon::Stop(milliseconds grace) {
   // What is left are answers on their way and streams whose readers are slow. Afterwards only idle
   // connections remain, and a client that does not look at its own would keep gRPC waiting.
   admission_.WaitForCalls(deadline);
+  cache_->Interrupt();
   rpc_->Shutdown(std::chrono::system_clock::now() + kLastWrites);
   http_.reset();
   rpc_.reset();
@@ -173,6 +252,37 @@ v1::GetStatsReply Daemon::Stats() const {
   stats.set_flights(static_cast<uint32_t>(backend_->flights()));
   stats.set_pid(::getpid());
   return stats;
+}
+
+absl::StatusOr<v1::ManageCacheReply> Daemon::ManageCache(const v1::ManageCacheRequest &request) {
+  v1::ManageCacheReply reply;
+  absl::Status status;
+  switch (request.action()) {
+  case v1::ManageCacheRequest::ACTION_SCRUB: {
+    auto scrubbed = cache_->Scrub();
+    status = scrubbed.status();
+    if (scrubbed.ok()) {
+      spdlog::info("cache: scrubbed {} records, {} were damaged", scrubbed->records,
+                   scrubbed->damaged);
+      reply.set_records(scrubbed->records);
+      reply.set_damaged(scrubbed->damaged);
+    }
+    break;
+  }
+  case v1::ManageCacheRequest::ACTION_COMPACT:
+    status = cache_->Compact();
+    break;
+  case v1::ManageCacheRequest::ACTION_CLEAR:
+    spdlog::warn("cache: cleared as asked");
+    status = cache_->Clear();
+    break;
+  default:
+    status = absl::InvalidArgumentError("no such action");
+  }
+  if (!status.ok())
+    return status;
+  *reply.mutable_cache() = cache_->stats();
+  return reply;
 }
 
 void Daemon::UpdateMetrics() {

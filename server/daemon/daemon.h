@@ -4,43 +4,59 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
 #include "server/cache/artifact_cache.h"
 #include "server/config/config.h"
 #include "server/daemon/pooled_backend.h"
+#include "server/daemon/service_manager.h"
 #include "server/metrics/http_server.h"
 #include "server/metrics/metrics.h"
 #include "server/process/spawner.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/service_context.h"
+#include "spdlog/common.h"
 
 namespace pyasc::server {
 
 inline constexpr char kVersion[] = "0.1.0";
 
+// spdlog's name for a level of ours.
+spdlog::level::level_enum LogLevel(const std::string &level);
+
 class Daemon {
 public:
   // `spawner` was started, and `capabilities` asked for, while the process had one thread.
+  // `read_config` reads the configuration again, for SIGHUP.
   Daemon(const Config &config, Spawner &spawner, v1::GetCapabilitiesReply capabilities,
-         std::string worker);
+         std::string worker, ServiceNotifier manager,
+         std::function<absl::StatusOr<Config>()> read_config);
   // UNAVAILABLE: an address is taken.
   absl::Status Start();
-  // Serves until SIGTERM or SIGINT, AdminService.Shutdown, or idleness; then stops cleanly.
-  // REQUIRES: those two signals are blocked in every thread.
+  // Serves until SIGTERM or SIGINT, AdminService.Shutdown, or idleness; then stops cleanly. SIGHUP
+  // reloads the configuration. REQUIRES: the three signals are blocked in every thread.
   void Run();
 
 private:
   void Stop(std::chrono::milliseconds grace);
-  PooledBackend::Options BackendOptions() const;
+  void Reload();
+  bool ready() const { return !admission_.draining() && !backend_->saturated(); }
+  // Makes Run() look around.
+  void Wake();
+  PooledBackend::Options BackendOptions();
+  std::vector<std::string> WorkerArguments(std::vector<std::string> arguments) const;
   v1::GetStatsReply Stats() const;
+  absl::StatusOr<v1::ManageCacheReply> ManageCache(const v1::ManageCacheRequest &request);
   void UpdateMetrics();
 
-  const Config config_;
+  Config config_; // changes in Reload() only
   Spawner &spawner_;
   const v1::GetCapabilitiesReply capabilities_;
   const std::string worker_;
+  const ServiceNotifier manager_;
+  const std::function<absl::StatusOr<Config>()> read_config_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   Metrics metrics_;
   Admission admission_;

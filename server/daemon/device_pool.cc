@@ -1,6 +1,7 @@
 #include "server/daemon/device_pool.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -15,6 +16,9 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::milliseconds kDescribeLimit{30'000};
+constexpr int kProbesUntilQuarantine = 3;
+constexpr std::chrono::milliseconds kFirstProbePause{1000};
+constexpr std::chrono::milliseconds kLongestProbePause{30'000};
 
 class LaunchPending : public Pending {
 public:
@@ -35,31 +39,76 @@ DevicePool::DevicePool(Options options, Spawner &spawner, Metrics &metrics)
           metrics.device_lease_seconds.Add({{"driver", options_.driver}}, Metrics::WorkBuckets())),
       run_(metrics.run_duration_seconds.Add({{"driver", options_.driver}}, Metrics::WorkBuckets())),
       queue_full_(metrics.admission_rejected_total.Add({{"reason", "device_queue_full"}})),
+      quarantined_(metrics.admission_rejected_total.Add({{"reason", "device_quarantined"}})),
       pool_(std::make_unique<WorkerPool>(options_.pool, spawner, metrics)) {
   info_.set_ordinal(options_.ordinal);
   info_.set_driver(options_.driver);
   info_.set_state(v1::DEVICE_STATE_PROBING);
-  Describe();
+  SubmitProbe();
 }
 
-void DevicePool::Describe() {
-  WorkerPool::Job job;
-  job.run = [this](WorkerSession &session) {
-    wire::WorkerRequest ask;
-    ask.set_describe_devices(true);
-    auto answer = session.Call(std::move(ask), {}, kDescribeLimit);
-    if (!answer.ok() || answer->devices().devices().empty()) {
-      spdlog::warn("device {}:{} does not answer", options_.driver, options_.ordinal);
-      return SetState(v1::DEVICE_STATE_SUSPECT);
-    }
+void DevicePool::SubmitProbe() {
+  {
     std::lock_guard lock(mutex_);
+    if (probe_pending_)
+      return;
+    probe_pending_ = true;
+  }
+  WorkerPool::Job job;
+  job.run = [this](WorkerSession &session) { Probe(session); };
+  job.drop = [](const absl::Status &) {}; // the service stops
+  if (pool_->Submit(std::move(job)))
+    return;
+  std::lock_guard lock(mutex_); // the queue is full: its jobs will show how the device is
+  probe_pending_ = false;
+  next_probe_ = Clock::now() + kFirstProbePause;
+}
+
+void DevicePool::Probe(WorkerSession &session) {
+  wire::WorkerRequest ask;
+  ask.set_describe_devices(true);
+  auto answer = session.Call(std::move(ask), {}, kDescribeLimit);
+  std::unique_lock lock(mutex_);
+  probe_pending_ = false;
+  const v1::DeviceState before = info_.state();
+  if (answer.ok() && !answer->devices().devices().empty()) {
     info_ = answer->devices().devices(0);
     info_.set_driver(options_.driver);
     info_.set_ordinal(options_.ordinal);
     info_.set_state(v1::DEVICE_STATE_HEALTHY);
-  };
-  job.drop = [](const absl::Status &) {};
-  pool_->Submit(std::move(job));
+    if (probes_failed_ > 0)
+      spdlog::warn("device {}:{} is well again", options_.driver, options_.ordinal);
+    probes_failed_ = 0;
+    return;
+  }
+  ++probes_failed_;
+  info_.set_state(probes_failed_ >= kProbesUntilQuarantine ? v1::DEVICE_STATE_QUARANTINED
+                                                           : v1::DEVICE_STATE_SUSPECT);
+  next_probe_ = Clock::now() + std::min(kFirstProbePause * (1 << std::min(probes_failed_ - 1, 10)),
+                                        kLongestProbePause);
+  if (info_.state() != before)
+    spdlog::warn("device {}:{} does not answer{}", options_.driver, options_.ordinal,
+                 info_.state() == v1::DEVICE_STATE_QUARANTINED ? " and is quarantined" : "");
+  lock.unlock();
+  if (options_.on_unwell)
+    options_.on_unwell();
+}
+
+Clock::time_point DevicePool::Tend() {
+  {
+    std::lock_guard lock(mutex_);
+    if (info_.state() == v1::DEVICE_STATE_HEALTHY)
+      return Clock::time_point::max();
+    if (probe_pending_ || Clock::now() < next_probe_)
+      return std::max(next_probe_, Clock::now() + kFirstProbePause / 4);
+  }
+  SubmitProbe();
+  return Clock::now() + kFirstProbePause / 4;
+}
+
+bool DevicePool::quarantined() const {
+  std::lock_guard lock(mutex_);
+  return info_.state() == v1::DEVICE_STATE_QUARANTINED;
 }
 
 void DevicePool::SetState(v1::DeviceState state) {
@@ -84,6 +133,7 @@ PendingPtr DevicePool::Launch(std::shared_ptr<LaunchWork> work,
                               std::function<void(LaunchAnswer)> done) {
   auto cancel = std::make_shared<CancelFlag>();
   auto answer_once = std::make_shared<std::function<void(LaunchAnswer)>>(std::move(done));
+  std::optional<LaunchAnswer> refuse;
   WorkerPool::Job job;
   job.wanted = [cancel] { return !cancel->cancelled(); };
   job.drop = [answer_once](const absl::Status &why) {
@@ -96,7 +146,33 @@ PendingPtr DevicePool::Launch(std::shared_ptr<LaunchWork> work,
   };
   job.run = [this, work, cancel, answer_once](WorkerSession &session) {
     (*answer_once)(RunOnDevice(*work, session, *cancel));
+    bool suspect;
+    {
+      std::lock_guard lock(mutex_);
+      suspect = info_.state() == v1::DEVICE_STATE_SUSPECT;
+    }
+    if (suspect) // whether the kernel or the device was at fault
+      Probe(session);
   };
+  {
+    std::lock_guard lock(mutex_);
+    if (info_.state() == v1::DEVICE_STATE_QUARANTINED) {
+      const auto wait = std::max<Clock::duration>(next_probe_ - Clock::now(), kFirstProbePause);
+      LaunchAnswer refused;
+      refused.status = ServiceError(
+          absl::StatusCode::kUnavailable,
+          absl::StrCat("the device ", options_.driver, ":", options_.ordinal,
+                       " does not work and is quarantined; it is tried again now and then"),
+          {.reason = "DEVICE_QUARANTINED",
+           .retry_after = std::chrono::duration_cast<std::chrono::milliseconds>(wait)});
+      refuse.emplace(std::move(refused));
+    }
+  }
+  if (refuse) {
+    quarantined_.Increment();
+    (*answer_once)(*std::move(refuse));
+    return nullptr;
+  }
   if (pool_->Submit(std::move(job)))
     return std::make_shared<LaunchPending>(std::move(cancel));
   LaunchAnswer answer;
@@ -163,8 +239,8 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
                                     .retry_after = std::chrono::milliseconds(1000)});
     else
       answer.failure = std::string(reply.status().message());
-    SetState(absl::IsUnavailable(reply.status()) ? v1::DEVICE_STATE_SUSPECT
-                                                 : v1::DEVICE_STATE_HEALTHY);
+    if (!absl::IsCancelled(reply.status()))
+      SetState(v1::DEVICE_STATE_SUSPECT);
     return answer;
   }
   SetState(v1::DEVICE_STATE_HEALTHY);

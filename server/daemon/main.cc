@@ -45,7 +45,7 @@ void StartLogging(const std::string &level) {
   auto logger = std::make_shared<spdlog::async_logger>(
       "pyascd", sink, spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest);
   logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
-  logger->set_level(spdlog::level::from_str(level == "warn" ? "warning" : level));
+  logger->set_level(pyasc::server::LogLevel(level));
   logger->flush_on(spdlog::level::warn);
   spdlog::set_default_logger(logger);
   spdlog::flush_every(std::chrono::seconds(1));
@@ -79,6 +79,7 @@ int main(int argc, char **argv) {
     return 0;
 
   std::signal(SIGPIPE, SIG_IGN);
+  ServiceNotifier manager = ServiceNotifier::FromEnvironment();
   auto spawner = Spawner::Start();
   if (!spawner.ok())
     return Fail(kFailed, spawner.status());
@@ -92,13 +93,23 @@ int main(int argc, char **argv) {
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGHUP);
   ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   StartLogging(line->config.log_level);
   capabilities->set_version(kVersion);
   spdlog::info("pyascd {} starts, worker build {}", kVersion,
                capabilities->build_id().substr(0, 16));
   {
-    Daemon daemon(line->config, **spawner, *capabilities, worker);
+    auto read_config = [&]() -> absl::StatusOr<Config> {
+      auto again = ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc),
+                                    [](const char *name) { return std::getenv(name); });
+      if (!again.ok())
+        return again.status();
+      if (absl::Status s = Validate(again->config); !s.ok())
+        return s;
+      return std::move(again->config);
+    };
+    Daemon daemon(line->config, **spawner, *capabilities, worker, manager, read_config);
     if (absl::Status s = daemon.Start(); !s.ok()) {
       spdlog::shutdown();
       return Fail(kFailed, s);

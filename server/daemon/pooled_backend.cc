@@ -59,6 +59,8 @@ PooledBackend::PooledBackend(Options options, ArtifactCache &cache, Spawner &spa
       led_(metrics.singleflight_total.Add({{"role", "leader"}})),
       joined_counter_(metrics.singleflight_total.Add({{"role", "joined"}})),
       queue_full_(metrics.admission_rejected_total.Add({{"reason", "compile_queue_full"}})),
+      poisonous_(metrics.admission_rejected_total.Add({{"reason", "poisonous"}})),
+      poison_(options_.poison_time),
       compile_pool_(std::make_unique<WorkerPool>(options_.compile, spawner, metrics)),
       executor_(std::make_unique<Executor>(2)) {
   for (DevicePool::Options device : options_.devices) {
@@ -99,6 +101,15 @@ void PooledBackend::LookUp(const TaskPtr &task) {
   // Memory again, too: the flight before this one may have ended since.
   if (CompiledPtr hit = cache_.Find(task->request_key))
     return flights_.Finish(task->request_key, {std::move(hit), v1::CACHE_RESULT_HIT});
+  if (auto how = poison_.Refuses(task->request_key)) {
+    poisonous_.Increment();
+    return flights_.Finish(
+        task->request_key,
+        {Compiled::Failed(absl::StrCat("the compiler ", *how, " at this kernel ",
+                                       PoisonList::kDeaths, " times; it is not tried again for ",
+                                       options_.poison_time.count(), " s")),
+         v1::CACHE_RESULT_MISS});
+  }
   WorkerPool::Job job;
   job.wanted = [this, task] { return !flights_.AbandonIfUnwanted(task->request_key); };
   job.run = [this, task](WorkerSession &session) { RunInWorker(task, session); };
@@ -136,7 +147,7 @@ PendingPtr PooledBackend::Check(v1::CheckRequest request,
     absl::StatusOr<wire::WorkerReply> answer = Ask(session, std::move(ask));
     if (answer.ok())
       return done(std::move(*answer->mutable_check()));
-    FlightResult failed = Failure(answer.status(), session);
+    FlightResult failed = Failure(answer.status(), session, nullptr);
     if (!failed.compiled.ok())
       return done(failed.compiled.status());
     // What became of the compiler, in the words of a compile that failed.
@@ -168,7 +179,7 @@ void PooledBackend::RunInWorker(const TaskPtr &task, WorkerSession &session) {
   *ask.mutable_key()->mutable_request() = task->request;
   absl::StatusOr<wire::WorkerReply> answer = Ask(session, std::move(ask));
   if (!answer.ok())
-    return flights_.Finish(task->request_key, Failure(answer.status(), session));
+    return flights_.Finish(task->request_key, Failure(answer.status(), session, task.get()));
   if (answer->semantic_key().empty()) {
     // It does not get through semantic analysis: the compile says why. Without a meaning there is
     // nothing to share; should it succeed all the same, the text is its meaning.
@@ -214,7 +225,7 @@ void PooledBackend::CompileInWorker(const TaskPtr &task, WorkerSession &session,
     *ask.mutable_compile()->mutable_request() = task->request;
     absl::StatusOr<wire::WorkerReply> answer = Ask(session, std::move(ask));
     if (!answer.ok()) {
-      result = Failure(answer.status(), session);
+      result = Failure(answer.status(), session, task.get());
     } else if (!answer->has_compile()) {
       result.compiled = Compiled::Failed("the compiler gave no answer");
     } else {
@@ -232,7 +243,7 @@ void PooledBackend::CompileInWorker(const TaskPtr &task, WorkerSession &session,
       metrics_.compile_duration_seconds
           .Add({{"result", ResultLabel(*result.compiled)}}, Metrics::WorkBuckets())
           .Observe(seconds);
-      spdlog::info("[{}] compile {} {} in {:.1f} ms, key {}", task->request.request_id(),
+      spdlog::info("[{}] compile {} {} in {:.1f} ms, key {}", LogName(task->request),
                    task->request.kernel(), ResultLabel(*result.compiled), seconds * 1e3,
                    task->request_key.substr(0, 12));
     }
@@ -242,7 +253,8 @@ void PooledBackend::CompileInWorker(const TaskPtr &task, WorkerSession &session,
   flights_.Finish(task->request_key, result);
 }
 
-FlightResult PooledBackend::Failure(const absl::Status &status, WorkerSession &session) {
+FlightResult PooledBackend::Failure(const absl::Status &status, WorkerSession &session,
+                                    const CompileTask *task) {
   FlightResult result;
   result.cache = v1::CACHE_RESULT_MISS;
   result.queue_ns = session.queue_wait().count();
@@ -255,20 +267,30 @@ FlightResult PooledBackend::Failure(const absl::Status &status, WorkerSession &s
                                     .retry_after = std::chrono::milliseconds(1000)});
   else
     result.compiled = Compiled::Failed(absl::StrCat("the compiler ", status.message()));
+  if (!task || absl::IsUnavailable(status))
+    return result;
+  spdlog::warn("[{}] compile of {}: the compiler {}, key {}", LogName(task->request),
+               task->request.kernel(), std::string(status.message()),
+               task->request_key.substr(0, 12));
+  // A time-out may be a busy machine's fault; one that is killed from outside is not to blame.
+  if (absl::IsAborted(status) || absl::IsResourceExhausted(status) || absl::IsDataLoss(status))
+    poison_.CountDeath(task->request_key, std::string(status.message()));
   return result;
 }
 
 PendingPtr PooledBackend::Launch(std::shared_ptr<LaunchWork> work,
                                  std::function<void(LaunchAnswer)> done) {
+  // The least busy device that is well; one that is quarantined only when there is no other.
   DevicePool *best = nullptr;
   bool driver_known = false;
+  auto rank = [](const DevicePool &pool) { return std::pair(pool.quarantined(), pool.Load()); };
   for (const auto &pool : devices_) {
     if (pool->options().driver != TargetName(work->target))
       continue;
     driver_known = true;
     if (work->ordinal && *work->ordinal != pool->options().ordinal)
       continue;
-    if (!best || pool->Load() < best->Load())
+    if (!best || rank(*pool) < rank(*best))
       best = pool.get();
   }
   if (best)
@@ -292,7 +314,7 @@ absl::StatusOr<std::string> PooledBackend::ArtifactRecord(const std::string &key
   CompiledPtr found = cache_.FindSemantic(key);
   if (!found)
     found = cache_.Find(key);
-  if (!found)
+  if (!found || found->outcome() != v1::OUTCOME_OK)
     return ServiceError(absl::StatusCode::kNotFound, "no artifact with this key is cached",
                         {.reason = "NO_SUCH_ARTIFACT"});
   v1::ArtifactRecord record;
@@ -306,6 +328,13 @@ void PooledBackend::Stop(Clock::time_point deadline) {
   compile_pool_->Stop(deadline);
   for (const auto &pool : devices_)
     pool->Stop(deadline);
+}
+
+Clock::time_point PooledBackend::TendDevices() {
+  Clock::time_point next = Clock::time_point::max();
+  for (const auto &pool : devices_)
+    next = std::min(next, pool->Tend());
+  return next;
 }
 
 std::vector<v1::WorkerStats> PooledBackend::WorkerStats() const {

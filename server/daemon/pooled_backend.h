@@ -17,6 +17,7 @@
 #include "server/core/executor.h"
 #include "server/core/flights.h"
 #include "server/core/keys.h"
+#include "server/core/poison.h"
 #include "server/daemon/device_pool.h"
 #include "server/metrics/metrics.h"
 #include "server/process/worker_pool.h"
@@ -28,6 +29,7 @@ public:
   struct Options {
     WorkerPool::Options compile;
     std::chrono::milliseconds compile_time_limit{30'000};
+    std::chrono::seconds poison_time{600};
     std::vector<DevicePool::Options> devices;
     v1::GetCapabilitiesReply capabilities;
     BuildIdentity build;
@@ -48,6 +50,11 @@ public:
   // Takes no more work and waits for what runs until `deadline`.
   void Stop(std::chrono::steady_clock::time_point deadline);
 
+  // New kernels would be refused: a load balancer should send them elsewhere.
+  bool saturated() const { return compile_pool_->full(); }
+  // Looks after devices that are not well; returns when to call it again.
+  std::chrono::steady_clock::time_point TendDevices();
+
   std::vector<v1::WorkerStats> WorkerStats() const;
   uint64_t compiles() const { return compiles_; }
   uint64_t joined() const { return joined_; }
@@ -66,14 +73,16 @@ private:
   void CompileInWorker(const TaskPtr &task, WorkerSession &session, const std::string &semantic);
   absl::Status QueueFull();
   absl::StatusOr<wire::WorkerReply> Ask(WorkerSession &session, wire::WorkerRequest request);
-  FlightResult Failure(const absl::Status &status, WorkerSession &session);
+  // `task`: null when the request has no key, and is not to be remembered.
+  FlightResult Failure(const absl::Status &status, WorkerSession &session, const CompileTask *task);
 
   const Options options_;
   ArtifactCache &cache_;
   Metrics &metrics_;
-  prometheus::Counter &led_, &joined_counter_, &queue_full_;
+  prometheus::Counter &led_, &joined_counter_, &queue_full_, &poisonous_;
   std::atomic<uint64_t> compiles_{0}, joined_{0};
   Flights flights_;
+  PoisonList poison_;
   std::unique_ptr<WorkerPool> compile_pool_;
   std::vector<std::unique_ptr<DevicePool>> devices_;
   // Last, so that it ends first: what it runs submits to the pools.

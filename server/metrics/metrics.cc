@@ -24,6 +24,9 @@ Metrics::Metrics()
           NewCounter("cache_corrupt_records_total", "Damaged records met and deleted, by tier")),
       cache_damaged_logs_total(NewCounter("cache_damaged_logs_total",
                                           "Write-ahead logs met damaged at a start, by tier")),
+      cache_set_aside_total(
+          NewCounter("cache_set_aside_total",
+                     "Databases that were too damaged to open and set aside, by tier")),
       cache_suspensions_total(NewCounter("cache_suspensions_total",
                                          "Times that a tier was given up for a while, by tier")),
       cache_usable(

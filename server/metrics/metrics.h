@@ -52,6 +52,7 @@ public:
   Counters &cache_write_failures_total;
   Counters &cache_corrupt_records_total;
   Counters &cache_damaged_logs_total;
+  Counters &cache_set_aside_total;
   Counters &cache_suspensions_total;
   Gauges &cache_usable;
   Counters &cache_evicted_bytes_total;

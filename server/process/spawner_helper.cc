@@ -111,11 +111,16 @@ void Spawn(int control, const HelperRequest &request, char *arguments, size_t si
 }
 
 void Reap(int control, std::set<pid_t> &children) {
-  int status;
-  while (pid_t pid = ::waitpid(-1, &status, WNOHANG)) {
-    if (pid < 0)
-      break;
-    if (children.erase(pid))
+  for (;;) {
+    siginfo_t ended{};
+    if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0)
+      return;
+    const pid_t pid = ended.si_pid;
+    // What it has started ends with it. While it is not reaped, the group's number is its own.
+    if (children.count(pid))
+      ::kill(-pid, SIGKILL);
+    int status;
+    if (::waitpid(pid, &status, 0) == pid && children.erase(pid))
       Reply(control, {HelperReply::kEnded, pid, 0, 0, status});
   }
 }

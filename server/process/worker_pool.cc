@@ -1,6 +1,7 @@
 #include "server/process/worker_pool.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "spdlog/spdlog.h"
@@ -90,7 +91,8 @@ WorkerPool::WorkerPool(Options options, Spawner &spawner, Metrics &metrics)
       queue_wait_(
           metrics.queue_wait_seconds.Add({{"role", options_.role}}, Metrics::WorkBuckets())),
       started_(metrics.jobs_started_total.Add({{"role", options_.role}})),
-      finished_(metrics.jobs_finished_total.Add({{"role", options_.role}})) {
+      finished_(metrics.jobs_finished_total.Add({{"role", options_.role}})),
+      queue_(options_.max_queue) {
   for (size_t i = 0; i < options_.workers; ++i)
     threads_.emplace_back([this, i] { ServeSlot(i); });
 }
@@ -98,20 +100,32 @@ WorkerPool::WorkerPool(Options options, Spawner &spawner, Metrics &metrics)
 WorkerPool::~WorkerPool() { Stop(Clock::now()); }
 
 bool WorkerPool::Submit(Job &&job) {
-  std::lock_guard lock(mutex_);
-  if (stopping_ || queue_.size() >= options_.max_queue)
-    return false;
-  queue_.push_back({std::move(job), Clock::now()});
-  changed_.notify_one();
+  bool now_full;
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_ || !queue_.HasRoom(job.share))
+      return false;
+    const Share share = job.share;
+    queue_.Push(share, {std::move(job), Clock::now()});
+    changed_.notify_one();
+    now_full = queue_.full();
+  }
+  if (now_full && options_.on_pressure)
+    options_.on_pressure();
   return true;
 }
 
+bool WorkerPool::full() const {
+  std::lock_guard lock(mutex_);
+  return queue_.full();
+}
+
 void WorkerPool::Stop(Clock::time_point deadline) {
-  std::deque<Queued> dropped;
+  std::vector<Queued> dropped;
   {
     std::unique_lock lock(mutex_);
     stopping_ = true;
-    dropped.swap(queue_);
+    dropped = queue_.TakeAll();
     changed_.notify_all();
   }
   for (Queued &q : dropped)
@@ -194,12 +208,37 @@ void WorkerPool::CountEnd(const absl::Status &why) {
   spdlog::warn("{}: a worker {}", options_.what, std::string(why.message()));
 }
 
+void WorkerPool::Recycle(std::unique_ptr<WorkerProcess> &process) {
+  if (!process)
+    return;
+  const uint64_t jobs = process->CountJob();
+  const char *reason = nullptr;
+  if (options_.max_jobs && jobs >= options_.max_jobs)
+    reason = "recycled_jobs";
+  else if (options_.max_rss_bytes && process->RssBytes() > options_.max_rss_bytes)
+    reason = "recycled_memory";
+  if (!reason)
+    return;
+  metrics_.worker_restarts_total.Add({{"role", options_.role}, {"reason", reason}}).Increment();
+  spdlog::debug("{}: a worker is replaced after {} jobs", options_.what, jobs);
+  {
+    std::lock_guard lock(mutex_);
+    ++stats_.restarts;
+    live_.erase(process.get());
+    --stats_.alive;
+  }
+  process.reset();
+}
+
 void WorkerPool::ServeSlot(size_t index) {
   std::unique_ptr<WorkerProcess> process;
   for (;;) {
     // Before there is work, so that the next job does not wait for a process to start.
     (void)EnsureProcess(process);
     Queued next;
+    std::string tenant;
+    double expected;
+    bool was_full;
     {
       std::unique_lock lock(mutex_);
       auto woken = [&] { return stopping_ || !queue_.empty(); };
@@ -211,17 +250,21 @@ void WorkerPool::ServeSlot(size_t index) {
         break;
       if (queue_.empty())
         continue;
-      next = std::move(queue_.front());
-      queue_.pop_front();
+      was_full = queue_.full();
+      expected = Seconds(mean_job_);
+      std::tie(next, tenant) = queue_.Pop(expected);
       if (!next.job.wanted || next.job.wanted()) {
         ++stats_.busy;
         ++stats_.started;
       } else {
+        queue_.Charge(tenant, -expected);
         lock.unlock();
         next.job.drop(absl::CancelledError("nobody waits for the job any more"));
         continue;
       }
     }
+    if (was_full && options_.on_pressure)
+      options_.on_pressure();
     WorkerSession session(*this, process);
     const Clock::time_point begin = Clock::now();
     session.queue_wait_ = begin - next.at;
@@ -229,8 +272,11 @@ void WorkerPool::ServeSlot(size_t index) {
     started_.Increment();
     next.job.run(session);
     finished_.Increment();
+    Recycle(process);
     std::lock_guard lock(mutex_);
-    mean_job_ = (mean_job_ * 7 + (Clock::now() - begin)) / 8;
+    const Clock::duration took = Clock::now() - begin;
+    mean_job_ = (mean_job_ * 7 + took) / 8;
+    queue_.Charge(tenant, Seconds(took) - expected);
     --stats_.busy;
     ++stats_.finished;
     changed_.notify_all();

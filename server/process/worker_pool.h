@@ -1,4 +1,4 @@
-// A pool of worker processes of one role, with a bounded queue before it.
+// A pool of worker processes of one role, with a bounded queue before it that is fair to tenants.
 //
 // Every worker has a thread of its own here, which takes a job, talks to its process and replaces
 // the process when it has crashed, hung or eaten its memory. A worker that fails to start is tried
@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/core/fair_queue.h"
 #include "server/metrics/metrics.h"
 #include "server/process/worker_process.h"
 
@@ -70,6 +70,12 @@ public:
     WorkerCommand command;
     size_t workers = 1;
     size_t max_queue = 256;
+    // A worker that has done so many jobs, or keeps so much memory after one, is replaced before
+    // the next; 0: never.
+    uint64_t max_jobs = 0;
+    uint64_t max_rss_bytes = 0;
+    // Called without a lock when the queue has become full, and when it is no longer. May be empty.
+    std::function<void()> on_pressure = {};
   };
   struct Job {
     // Asked when the job's turn comes; false: nobody wants it any more. May be empty.
@@ -77,6 +83,7 @@ public:
     std::function<void(WorkerSession &)> run;
     // Called instead of run: CANCELLED (unwanted) or UNAVAILABLE (the pool stops).
     std::function<void(absl::Status)> drop;
+    Share share = {};
   };
   struct Stats {
     uint32_t alive = 0, busy = 0, queued = 0;
@@ -86,12 +93,14 @@ public:
   WorkerPool(Options options, Spawner &spawner, Metrics &metrics);
   ~WorkerPool();
 
-  // False: the queue is full or the pool stops; the job is untouched.
+  // False: there is no room for this tenant, or the pool stops; the job is untouched.
   bool Submit(Job &&job);
   // Takes no more jobs, drops what is queued, and waits for what runs; kills the workers that
   // still work at `deadline`. Idempotent.
   void Stop(std::chrono::steady_clock::time_point deadline);
   bool stopping() const;
+  // The next job would be refused.
+  bool full() const;
   Stats stats() const;
   const Options &options() const { return options_; }
   // A guess of how long a job that is queued now would wait.
@@ -107,6 +116,8 @@ private:
   // Starts the process of a slot when it has none. UNAVAILABLE: it does not start.
   absl::Status EnsureProcess(std::unique_ptr<WorkerProcess> &process);
   void CountEnd(const absl::Status &why);
+  // Ends a worker that has served long enough.
+  void Recycle(std::unique_ptr<WorkerProcess> &process);
 
   const Options options_;
   Spawner &spawner_;
@@ -117,7 +128,7 @@ private:
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Queued> queue_;
+  FairQueue<Queued> queue_;
   std::set<WorkerProcess *> live_; // for killing at Stop
   bool stopping_ = false;
   bool killing_ = false; // what still runs was ended because the pool stops

@@ -1,8 +1,10 @@
 #include "server/process/worker_process.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -84,6 +86,13 @@ bool WorkerProcess::Alive() const {
   return ::poll(&entry, 1, 0) == 0;
 }
 
+uint64_t WorkerProcess::RssBytes() const {
+  std::ifstream file(absl::StrCat("/proc/", pid_, "/statm"));
+  uint64_t size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 absl::Status WorkerProcess::DescribeEnd() {
   // Closing the socket and dying are not the same moment.
   std::optional<ExitStatus> exit = spawner_.WaitExit(pid_, milliseconds(2000));
@@ -98,6 +107,8 @@ absl::Status WorkerProcess::DescribeEnd() {
   if (exit->code == SIGKILL)
     return absl::InternalError(
         "was killed (signal 9), perhaps because the machine ran out of memory");
+  if (exit->code == SIGSYS)
+    return absl::AbortedError("did what its sandbox forbids (signal 31)");
   return absl::AbortedError(absl::StrCat("crashed (signal ", exit->code, ")"));
 }
 

@@ -48,6 +48,10 @@ public:
   // From any thread.
   void Kill() { spawner_.Kill(pid_); }
   pid_t pid() const { return pid_; }
+  // Jobs that it has done, this one included.
+  uint64_t CountJob() { return ++jobs_; }
+  // 0 when it cannot be told.
+  uint64_t RssBytes() const;
 
 private:
   WorkerProcess(Spawner &spawner, const ProcessLimits &limits, pid_t pid, UniqueFd socket)
@@ -60,6 +64,7 @@ private:
   pid_t pid_;
   FrameChannel channel_;
   uint64_t next_id_ = 1;
+  uint64_t jobs_ = 0;
   bool ended_ = false;
 };
 

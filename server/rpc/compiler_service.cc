@@ -56,8 +56,7 @@ public:
       status = CheckCompileRequest(request);
     if (!status.ok())
       return state_->FinishOnce([&](CompileCall &call) { call.End(ToGrpcStatus(status)); });
-    if (request.request_id().empty())
-      request.set_request_id(NewRequestId());
+    NameRequest(&request, *context);
     // After this line the call may be over and this object gone: only `state` may be touched.
     std::shared_ptr<State> state = state_;
     PendingPtr pending =
@@ -192,16 +191,17 @@ private:
 // after the call has still hold `state`, never the call.
 class BatchCall final : public grpc::ServerWriteReactor<v1::CompileBatchReply> {
 public:
-  BatchCall(ServiceContext &service, const v1::CompileBatchRequest *request)
-      : service_(service), scope_(service, "CompileBatch"), request_(*request),
+  BatchCall(ServiceContext &service, const grpc::CallbackServerContext &context,
+            const v1::CompileBatchRequest *request)
+      : service_(service), context_(context), scope_(service, "CompileBatch"), request_(*request),
         state_(std::make_shared<State>()) {
     state_->call = this;
   }
 
-  void Begin(const grpc::CallbackServerContext &context) {
+  void Begin() {
     absl::Status status = scope_.Enter();
     if (status.ok())
-      status = CheckKnownFields(request_, context, service_.backend);
+      status = CheckKnownFields(request_, context_, service_.backend);
     if (status.ok() && request_.requests_size() > kMaxBatch)
       status = absl::InvalidArgumentError("the batch has too many items");
     if (!status.ok() || request_.requests().empty()) {
@@ -269,8 +269,7 @@ private:
       index = next_++;
     }
     v1::CompileRequest item = request_.requests(index);
-    if (item.request_id().empty())
-      item.set_request_id(NewRequestId());
+    NameRequest(&item, context_);
     std::shared_ptr<State> state = state_;
     auto begin = std::chrono::steady_clock::now();
     auto deliver = [state, index, begin](const CompileAnswer &answer) {
@@ -284,6 +283,8 @@ private:
       } else {
         reply.mutable_error()->set_code(answer.compiled.status().raw_code());
         reply.mutable_error()->set_message(std::string(answer.compiled.status().message()));
+        if (auto wait = RetryAfter(answer.compiled.status()))
+          reply.mutable_error()->set_retry_after_ms(static_cast<uint64_t>(wait->count()));
       }
       std::lock_guard lock(state->mutex);
       if (!state->call)
@@ -312,6 +313,7 @@ private:
   }
 
   ServiceContext &service_;
+  const grpc::CallbackServerContext &context_; // alive until OnDone
   CallScope scope_;
   const v1::CompileBatchRequest request_;
   std::shared_ptr<State> state_;
@@ -332,8 +334,8 @@ grpc::ServerUnaryReactor *CompilerServiceImpl::Compile(grpc::CallbackServerConte
 grpc::ServerWriteReactor<v1::CompileBatchReply> *
 CompilerServiceImpl::CompileBatch(grpc::CallbackServerContext *context,
                                   const v1::CompileBatchRequest *request) {
-  auto *call = new BatchCall(service_, request);
-  call->Begin(*context);
+  auto *call = new BatchCall(service_, *context, request);
+  call->Begin();
   return call;
 }
 

@@ -41,8 +41,7 @@ absl::Status ExecutionServiceImpl::StartProfile(const v1::ProfileRequest &reques
   if (absl::Status s = CheckKnownFields(request, context, service_.backend); !s.ok())
     return s;
   v1::RunStart start = request.run();
-  if (start.compile().request_id().empty())
-    start.mutable_compile()->set_request_id(NewRequestId());
+  NameRequest(start.mutable_compile(), context);
   if (absl::Status s = CheckCompileRequest(start.compile()); !s.ok())
     return s;
   // The reply has no place for tensors.

@@ -13,6 +13,9 @@ namespace {
 
 constexpr int kMaxReceiveBytes = 64 << 20; // a batch of requests; single ones are 1 MiB of text
 
+constexpr int kMaxStreams = 1000;
+constexpr size_t kMaxBufferBytes = size_t{2} << 30;
+
 constexpr const char *kServices[] = {
     "pyasc.v1.CompilerService", "pyasc.v1.ExecutionService", "pyasc.v1.ArtifactService",
     "pyasc.v1.DeviceService",   "pyasc.v1.AdminService",     "google.longrunning.Operations",
@@ -28,7 +31,7 @@ RpcServer::RpcServer(Options options, ServiceContext &service)
     : options_(std::move(options)), compiler_(service), execution_(service, operations_),
       operations_service_(operations_), artifacts_(service, executor_), devices_(service) {
   if (options_.admin)
-    admin_.emplace(*options_.admin);
+    admin_.emplace(*options_.admin, admin_executor_);
 }
 
 absl::Status RpcServer::LockSockets() {
@@ -62,6 +65,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   for (size_t i = 0; i < ports.size(); ++i)
     builder.AddListeningPort(rpc->options_.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
+  // gRPC itself takes in whatever comes: one connection may have so many calls under way (its
+  // further ones wait on their side), and all together so much memory in buffers.
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder.SetResourceQuota(grpc::ResourceQuota("pyascd").Resize(kMaxBufferBytes));
   builder.SetMaxSendMessageSize(-1);
   // Two servers on one TCP port would share its callers at random.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
@@ -99,6 +106,11 @@ void RpcServer::SetServing(bool serving) {
   health->SetServingStatus("", serving);
   health->SetServingStatus("readiness", serving);
   health->SetServingStatus("liveness", true);
+}
+
+void RpcServer::SetReady(bool ready) {
+  if (grpc::HealthCheckServiceInterface *health = server_->GetHealthCheckService())
+    health->SetServingStatus("readiness", ready);
 }
 
 void RpcServer::Shutdown(std::chrono::system_clock::time_point deadline) {

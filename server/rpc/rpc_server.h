@@ -31,6 +31,8 @@ public:
 
   // Health of every service, of "" and of "readiness"; "liveness" stays.
   void SetServing(bool serving);
+  // Health of "readiness" alone: whether more work should be sent here.
+  void SetReady(bool ready);
   // Ends calls that still run at `deadline`.
   void Shutdown(std::chrono::system_clock::time_point deadline);
   OperationStore &operations() { return operations_; }
@@ -41,6 +43,7 @@ private:
 
   Options options_;
   Executor executor_{1};
+  Executor admin_executor_{1}; // a scrub takes minutes; nobody's artifact waits for it
   OperationStore operations_{4096};
   CompilerServiceImpl compiler_;
   ExecutionServiceImpl execution_;

@@ -63,8 +63,7 @@ absl::Status RunCall::TakeRequest() {
 absl::Status RunCall::TakeStart() {
   started_ = true;
   start_ = std::move(*request_.mutable_start());
-  if (start_.compile().request_id().empty())
-    start_.mutable_compile()->set_request_id(NewRequestId());
+  NameRequest(start_.mutable_compile(), *context_);
   if (absl::Status s = CheckCompileRequest(start_.compile()); !s.ok())
     return s;
   return inputs_->Accept(start_, /*chunks_allowed=*/true);

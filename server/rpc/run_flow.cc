@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/contract/launch_expr.h"
 #include "proto/contract/tensor_type.h"
+#include "server/core/keys.h"
 #include "server/core/service_error.h"
 #include "server/process/frame.h"
 #include "spdlog/spdlog.h"
@@ -306,7 +307,7 @@ void RunFlow::OnLaunched(LaunchAnswer answer) {
     done.set_outcome(v1::OUTCOME_FAILED);
     done.set_failure(answer.failure.empty() ? answer.result.error()
                                             : "the device worker " + answer.failure);
-    spdlog::warn("[{}] run of {} failed: {}", start_.compile().request_id(), artifact_.kernel(),
+    spdlog::warn("[{}] run of {} failed: {}", LogName(start_.compile()), artifact_.kernel(),
                  done.failure());
   } else if (result.status.ok()) {
     const bool wrong =

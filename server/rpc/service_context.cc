@@ -1,7 +1,9 @@
 #include "server/rpc/service_context.h"
 
+#include <algorithm>
 #include <random>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/core/service_error.h"
@@ -44,6 +46,16 @@ std::optional<std::string> FindUnknown(const google::protobuf::Message &message)
     }
   }
   return std::nullopt;
+}
+
+// "00-<32 hex>-<16 hex>-<2 hex>", as W3C Trace Context has it.
+bool IsTraceparent(std::string_view text) {
+  if (text.size() != 55 || text[2] != '-' || text[35] != '-' || text[52] != '-')
+    return false;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (i != 2 && i != 35 && i != 52 && !absl::ascii_isxdigit(text[i]))
+      return false;
+  return true;
 }
 
 absl::Status Invalid(std::string message) {
@@ -150,6 +162,21 @@ std::string NewRequestId() {
   static const uint32_t process = std::random_device{}();
   static std::atomic<uint64_t> next{1};
   return absl::StrFormat("%08x-%d", process, next.fetch_add(1));
+}
+
+void NameRequest(v1::CompileRequest *request, const grpc::CallbackServerContext &context) {
+  const std::string &id = request->request_id();
+  const bool printable =
+      std::all_of(id.begin(), id.end(), [](char c) { return c > 32 && c < 127; });
+  if (id.empty() || id.size() > 128 || !printable)
+    request->set_request_id(NewRequestId());
+  if (request->traceparent().empty()) {
+    const auto &metadata = context.client_metadata();
+    if (auto found = metadata.find("traceparent"); found != metadata.end())
+      request->set_traceparent(std::string(found->second.data(), found->second.size()));
+  }
+  if (!IsTraceparent(request->traceparent()))
+    request->clear_traceparent();
 }
 
 absl::Status CallScope::Enter() {

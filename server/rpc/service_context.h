@@ -26,6 +26,7 @@ public:
   // OK: the caller must call Leave() once.
   absl::Status Enter();
   void Leave();
+  void SetMaxCalls(uint64_t max_calls) { max_calls_ = max_calls; }
   void Drain() { draining_ = true; }
   bool draining() const { return draining_; }
   uint64_t active() const { return active_; }
@@ -38,7 +39,7 @@ public:
   void GiveBytes(uint64_t bytes) { bytes_ -= bytes; }
 
 private:
-  const uint64_t max_calls_;
+  std::atomic<uint64_t> max_calls_;
   std::atomic<uint64_t> active_{0};
   std::atomic<bool> draining_{false};
   std::atomic<int64_t> last_ns_;
@@ -54,8 +55,8 @@ struct ServiceContext {
   Metrics &metrics;
   Admission &admission;
   // Largest sum of the tensors of one run, and of all runs at a time.
-  uint64_t max_run_bytes = 4ull << 30;
-  uint64_t max_total_bytes = 8ull << 30;
+  std::atomic<uint64_t> max_run_bytes = 4ull << 30;
+  std::atomic<uint64_t> max_total_bytes = 8ull << 30;
 };
 
 // Metadata by which clients name their build.
@@ -73,6 +74,10 @@ absl::Status CheckCompileRequest(const v1::CompileRequest &request);
 
 // "12ab34cd-7": for logs, where the caller gave none.
 std::string NewRequestId();
+
+// Gives a request what logs know it by: its id, and the trace that the metadata names. What does
+// not look like either is dropped: it goes into logs as it is.
+void NameRequest(v1::CompileRequest *request, const grpc::CallbackServerContext &context);
 
 // One admitted call; observes its time and code when it ends. Move-only in spirit: owned by the
 // call's reactor.

@@ -94,6 +94,27 @@ grpc::ServerUnaryReactor *AdminServiceImpl::GetStats(grpc::CallbackServerContext
   return Answer(context, status);
 }
 
+grpc::ServerUnaryReactor *AdminServiceImpl::ManageCache(grpc::CallbackServerContext *context,
+                                                        const v1::ManageCacheRequest *request,
+                                                        v1::ManageCacheReply *reply) {
+  absl::Status status = CheckLocal(*context);
+  if (status.ok() && (request->action() == v1::ManageCacheRequest::ACTION_UNSPECIFIED ||
+                      !v1::ManageCacheRequest::Action_IsValid(request->action())))
+    status = ServiceError(absl::StatusCode::kInvalidArgument,
+                          "the request names no action that this service knows",
+                          {.reason = "INVALID_REQUEST"});
+  if (!status.ok())
+    return Answer(context, status);
+  grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
+  executor_.Post([this, reactor, reply, request = *request] {
+    absl::StatusOr<v1::ManageCacheReply> done = hooks_.manage_cache(request);
+    if (done.ok())
+      *reply = *std::move(done);
+    reactor->Finish(ToGrpcStatus(done.status()));
+  });
+  return reactor;
+}
+
 grpc::ServerUnaryReactor *AdminServiceImpl::Shutdown(grpc::CallbackServerContext *context,
                                                      const v1::ShutdownRequest *request,
                                                      v1::ShutdownReply *) {

@@ -47,17 +47,26 @@ public:
   struct Hooks {
     std::function<v1::GetStatsReply()> stats;
     std::function<void(uint32_t grace_seconds)> shutdown;
+    // May block.
+    std::function<absl::StatusOr<v1::ManageCacheReply>(const v1::ManageCacheRequest &)>
+        manage_cache;
   };
-  explicit AdminServiceImpl(Hooks hooks) : hooks_(std::move(hooks)) {}
+  // `executor`: for what may block.
+  AdminServiceImpl(Hooks hooks, Executor &executor)
+      : hooks_(std::move(hooks)), executor_(executor) {}
   grpc::ServerUnaryReactor *GetStats(grpc::CallbackServerContext *context,
                                      const v1::GetStatsRequest *request,
                                      v1::GetStatsReply *reply) override;
+  grpc::ServerUnaryReactor *ManageCache(grpc::CallbackServerContext *context,
+                                        const v1::ManageCacheRequest *request,
+                                        v1::ManageCacheReply *reply) override;
   grpc::ServerUnaryReactor *Shutdown(grpc::CallbackServerContext *context,
                                      const v1::ShutdownRequest *request,
                                      v1::ShutdownReply *reply) override;
 
 private:
   Hooks hooks_;
+  Executor &executor_;
 };
 
 } // namespace pyasc::server

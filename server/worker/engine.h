@@ -27,6 +27,8 @@ struct Engine {
   // Of the machine descriptions that are linked in.
   std::vector<std::string> socs;
   std::vector<v1::Target> targets;
+  // Whether workers of the daemon enter their sandbox; the tests' engine does what it forbids.
+  bool sandbox = true;
 };
 
 // main() of a worker: --describe, --role=compile, --role=device, --role=local.

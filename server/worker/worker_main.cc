@@ -12,6 +12,7 @@
 #include "server/process/spawner.h"
 #include "server/rpc/rpc_server.h"
 #include "server/worker/in_process_backend.h"
+#include "server/worker/sandbox.h"
 #include "server/worker/self_description.h"
 #include "server/worker/serve.h"
 #include "spdlog/sinks/stdout_sinks.h"
@@ -28,6 +29,7 @@ constexpr char kUsageText[] =
     "  --role=compile                    serve compiles to pyascd on descriptor 3\n"
     "  --role=device --driver=NAME [--ordinal=N]\n"
     "                                    serve one device to pyascd on descriptor 3\n"
+    "  --no-sandbox                      with the two above: for debuggers and profilers\n"
     "  --role=local --listen=unix:PATH   serve the public API in one process; prints `ready`,\n"
     "                                    ends when standard input does\n"
     "  --describe                        print a serialised pyasc.v1.GetCapabilitiesReply\n";
@@ -52,14 +54,22 @@ int Describe(const Engine &engine) {
   return reply.SerializeToOstream(&std::cout) && std::cout.flush() ? 0 : kFailed;
 }
 
-int ServeDevice(const Engine &engine, const std::string &driver, uint32_t ordinal) {
+// Serves the daemon until it hangs up, sandboxed.
+int ServeDaemon(const Engine &engine, DeviceRunner *runner, bool sandbox) {
+  if (engine.sandbox && sandbox)
+    if (absl::Status s = EnterSandbox(); !s.ok())
+      return Fail(kFailed, s.message());
+  return ServeWorker(FrameChannel(UniqueFd(kWorkerSocket)), engine, runner);
+}
+
+int ServeDevice(const Engine &engine, const std::string &driver, uint32_t ordinal, bool sandbox) {
   for (const Engine::DriverEntry &entry : engine.drivers) {
     if (entry.name != driver)
       continue;
     auto runner = DeviceRunner::Open(entry.make(), ordinal);
     if (!runner.ok())
       return Fail(kFailed, runner.status().message());
-    return ServeWorker(FrameChannel(UniqueFd(kWorkerSocket)), engine, runner->get());
+    return ServeDaemon(engine, runner->get(), sandbox);
   }
   return Fail(kUsage, absl::StrCat("there is no driver '", driver, "'"));
 }
@@ -94,7 +104,7 @@ int ServeLocal(const Engine &engine, const std::string &listen) {
 int WorkerMain(int argc, char **argv, const Engine &engine) {
   std::string role, driver, listen;
   uint32_t ordinal = 0;
-  bool describe = false;
+  bool describe = false, sandbox = true;
   for (int i = 1; i < argc; ++i) {
     std::string_view argument = argv[i];
     auto value = [&](std::string_view name) { return std::string(argument.substr(name.size())); };
@@ -104,6 +114,8 @@ int WorkerMain(int argc, char **argv, const Engine &engine) {
     }
     if (argument == "--describe")
       describe = true;
+    else if (argument == "--no-sandbox")
+      sandbox = false;
     else if (argument.starts_with("--role="))
       role = value("--role=");
     else if (argument.starts_with("--driver="))
@@ -120,9 +132,9 @@ int WorkerMain(int argc, char **argv, const Engine &engine) {
   if (describe)
     return Describe(engine);
   if (role == "compile")
-    return ServeWorker(FrameChannel(UniqueFd(kWorkerSocket)), engine, nullptr);
+    return ServeDaemon(engine, nullptr, sandbox);
   if (role == "device")
-    return ServeDevice(engine, driver, ordinal);
+    return ServeDevice(engine, driver, ordinal, sandbox);
   if (role == "local" && listen.starts_with("unix:"))
     return ServeLocal(engine, listen);
   return Fail(kUsage, "give --role=compile, device or local (with --listen=unix:PATH); see --help");

@@ -74,7 +74,7 @@ def details(error):
 class Daemon:
     """One running pyascd."""
 
-    def __init__(self, directory, *flags, worker=None, cache=True):
+    def __init__(self, directory, *flags, worker=None, cache=True, environment=None):
         self.directory = str(directory)
         self.socket = os.path.join(self.directory, "d.sock")
         self.address = "unix:" + self.socket
@@ -82,13 +82,14 @@ class Daemon:
         self.http_port = free_port()
         self.log_path = os.path.join(self.directory, "log")
         self.log = open(self.log_path, "ab")
-        command = [os.path.join(BUILD, "bin", "pyascd"), "--config", "/dev/null",
-                   "--listen", self.address, "--http-port", str(self.http_port),
+        command = [os.path.join(BUILD, "bin", "pyascd"),
+                   *([] if "--config" in flags else ["--config", "/dev/null"]), "--listen", self.address, "--http-port", str(self.http_port),
                    "--worker", worker or os.path.join(BUILD, "tests", "fake_worker")]
         if cache:
             command += ["--cache-dir", self.cache]
         self.process = subprocess.Popen(command + list(flags), stdout=self.log, stderr=self.log,
-                                        stdin=subprocess.DEVNULL)
+                                        stdin=subprocess.DEVNULL,
+                                        env={**os.environ, **(environment or {})})
         self.channels = []
         # A channel whose first attempt fails would wait for seconds before its second.
         wait_for(self._listens, "the daemon to listen")
@@ -194,6 +195,17 @@ class Daemon:
         self.log.close()
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "full: takes long; runs when PYASC_FULL is set, alone")
+
+
+def pytest_collection_modifyitems(items):
+    full = bool(os.environ.get("PYASC_FULL"))
+    for item in items:
+        if bool(item.get_closest_marker("full")) != full:
+            item.add_marker(pytest.mark.skip(reason="of the other set: see PYASC_FULL"))
+
+
 @pytest.fixture
 def start(tmp_path):
     """Starts daemons that end with the test."""
@@ -232,3 +244,60 @@ def in_threads(count, work):
     for t in threads:
         t.join()
     return results
+
+
+def field(number, data):
+    """A length-delimited protobuf field."""
+    return bytes([number << 3 | 2, len(data)]) + data
+
+
+def health(daemon, service):
+    """A serialised grpc.health.v1.HealthCheckResponse."""
+    call = daemon.channel().unary_unary("/grpc.health.v1.Health/Check")
+    return call(field(1, service.encode()), timeout=10)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def cmdline(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def rss_bytes(pid):
+    with open(f"/proc/{pid}/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def cpu_seconds(pid):
+    """CPU time of a process; that of its ended children does not count."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return 0.0
+
+
+def series_count(daemon):
+    return sum(not line.startswith("#") for line in daemon.http("/metrics")[1].splitlines())
+
+
+def run_copy(daemon, text):
+    """Another process that runs a kernel."""
+    code = (f"import sys; sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})\n"
+            "import conftest, grpc, test_run\n"
+            "from pyasc.v1 import execution_pb2_grpc\n"
+            f"stub = execution_pb2_grpc.ExecutionServiceStub(grpc.insecure_channel({daemon.address!r}))\n"
+            f"start = test_run.start_message({text!r}, data=test_run.floats(1, 2, 3, 4))\n"
+            "list(stub.Run(test_run.messages(start)))\n")
+    return subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYASC_BUILD": BUILD})

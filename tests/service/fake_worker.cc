@@ -3,15 +3,24 @@
 // protocol through the real code; only the engine is another.
 //
 // In the compiler: @crash-key @crash @hang @eat @slow=MS @reject @truncate @count=FILE (appends a
-// line for each compile). On the device: @run-crash @run-hang @run-eat @run-slow=MS @run-error
-// @run-print=N (before the rest). @temporary=BYTES (what the kernel needs).
+// line for each compile) @truncate-elf (host: half of the object code) @fork=FILE (starts a process
+// that sleeps, and writes its id) @attempt=WHAT (see Attempt; sandboxed where FAKE_SANDBOX is set).
+// On the device: @run-crash @run-hang @run-eat @run-slow=MS @run-error
+// @run-known (see below) @run-print=N (before the rest). @temporary=BYTES (what the kernel needs).
 // Otherwise the "kernel" copies its first tensor to all that it writes.
 
+#include <elf.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -26,6 +35,8 @@
 namespace {
 
 using namespace pyasc;
+
+pid_t server_pid = ::getpid();
 
 bool Has(const std::string &text, const std::string &word) {
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
@@ -80,6 +91,23 @@ std::string Key(const v1::CompileRequest &request) {
   return server::ToHex(hash.Digest());
 }
 
+// An ELF file with one section that holds `text`.
+std::string MakeElf(const std::string &text) {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_shoff = sizeof(header) + text.size();
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 2;
+  Elf64_Shdr sections[2] = {};
+  sections[1].sh_type = SHT_PROGBITS;
+  sections[1].sh_offset = sizeof(header);
+  sections[1].sh_size = text.size();
+  std::string file(reinterpret_cast<const char *>(&header), sizeof(header));
+  file += text;
+  return file.append(reinterpret_cast<const char *>(sections), sizeof(sections));
+}
+
 v1::Artifact MakeArtifact(const v1::CompileRequest &request) {
   v1::Artifact artifact;
   artifact.set_schema_version(1);
@@ -125,7 +153,10 @@ v1::Artifact MakeArtifact(const v1::CompileRequest &request) {
   error.mutable_range()->set_line(3);
   if (request.target() == v1::TARGET_HOST) {
     artifact.set_target("host");
-    artifact.mutable_host()->set_object(Text(request));
+    std::string object = MakeElf(Text(request));
+    if (Has(Text(request), "@truncate-elf"))
+      object.resize(object.size() / 2);
+    artifact.mutable_host()->set_object(object);
   } else {
     artifact.set_target("sim");
     artifact.mutable_sim()->add_functions()->set_code(Text(request));
@@ -133,12 +164,64 @@ v1::Artifact MakeArtifact(const v1::CompileRequest &request) {
   return artifact;
 }
 
+// What a sandbox is there to forbid. Returns errno where the call came back.
+int Attempt(const std::string &what) {
+  int result = -1;
+  errno = 0;
+  if (what == "open")
+    result = ::open("/etc/hostname", O_RDONLY);
+  else if (what == "create")
+    result = ::open("/tmp/pyasc-escape", O_CREAT | O_WRONLY, 0600);
+  else if (what == "stat") {
+    struct stat found;
+    result = ::stat("/etc/hostname", &found);
+  } else if (what == "socket")
+    result = ::socket(AF_INET, SOCK_STREAM, 0);
+  else if (what == "fork")
+    result = ::fork();
+  else if (what == "exec")
+    result = ::execl("/bin/true", "true", nullptr);
+  else if (what == "kill")
+    result = ::kill(::getppid(), 0);
+  else if (what == "ptrace")
+    result = static_cast<int>(::ptrace(PTRACE_ATTACH, ::getppid(), nullptr, nullptr));
+  else if (what == "memfd")
+    result = ::memfd_create("x", 0);
+  else if (what == "thread") {
+    std::thread([&] { result = 0; }).join();
+  } else if (what == "memory") {
+    std::vector<char> much(64 << 20, 1);
+    result = much.back() - 1;
+  }
+  return result < 0 ? errno : 0;
+}
+
 v1::CompileReply Compile(const v1::CompileRequest &request) {
   const std::string text = Text(request);
+  if (std::string what = Value(text, "@attempt="); !what.empty()) {
+    const int error = Attempt(what);
+    if (what == "fork" && error == 0 && ::getpid() != server_pid)
+      ::_exit(0);
+    v1::CompileReply reply;
+    reply.set_outcome(v1::OUTCOME_REJECTED);
+    reply.add_diagnostics()->set_message(error ? std::strerror(error) : "done");
+    return reply;
+  }
   if (std::string file = Value(text, "@count="); !file.empty()) {
     int fd = ::open(file.c_str(), O_CREAT | O_APPEND | O_WRONLY, 0600);
     (void)!::write(fd, "compiled\n", 9);
     ::close(fd);
+  }
+  if (std::string file = Value(text, "@fork="); !file.empty()) {
+    if (pid_t child = ::fork()) {
+      std::string line = absl::StrCat(child, "\n");
+      int fd = ::open(file.c_str(), O_CREAT | O_APPEND | O_WRONLY, 0600);
+      (void)!::write(fd, line.data(), line.size());
+      ::close(fd);
+    } else {
+      for (;;)
+        ::pause();
+    }
   }
   Misbehave(text, "");
   v1::CompileReply reply;
@@ -171,7 +254,8 @@ public:
 class FakeExecutable : public device::Executable {
 public:
   explicit FakeExecutable(const v1::Artifact &a)
-      : artifact(a), text(a.has_host() ? a.host().object() : a.sim().functions(0).code()) {}
+      : artifact(a), text(a.has_host() ? a.host().object().substr(sizeof(Elf64_Ehdr))
+                                       : a.sim().functions(0).code()) {}
   const v1::LaunchContract &contract() const override { return artifact.launch(); }
   v1::Artifact artifact;
   std::string text;
@@ -218,6 +302,11 @@ public:
     Misbehave(kernel.text, "run-");
     device::LaunchOutcome outcome;
     outcome.kernel_us = 12.5;
+    // A cost that is known: colder at first, disturbed now and then.
+    if (Has(kernel.text, "@run-known")) {
+      const int n = launches_++;
+      outcome.kernel_us = (options.hot ? 40 : 100) * (n == 0 ? 1.5 : n % 5 == 0 ? 2 : 1);
+    }
     if (Has(kernel.text, "@run-error")) {
       outcome.error_code = 1;
       outcome.error_value = 7;
@@ -243,6 +332,7 @@ public:
 
 private:
   const std::string driver_;
+  int launches_ = 0;
 };
 
 class FakeDriver : public device::Driver {
@@ -271,6 +361,7 @@ int main(int argc, char **argv) {
   };
   for (const char *name : {"sim", "host"})
     engine.drivers.push_back({name, [name] { return std::make_unique<FakeDriver>(name); }});
+  engine.sandbox = std::getenv("FAKE_SANDBOX") != nullptr;
   engine.targets = {v1::TARGET_SIM, v1::TARGET_HOST};
   engine.socs = {"ascend910b3"};
   return server::WorkerMain(argc, argv, engine);

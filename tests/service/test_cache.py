@@ -1,13 +1,15 @@
 """The cache on disk: damage, locks, limits."""
 
+import json
 import os
 import shutil
 import subprocess
 
+import grpc
 import pytest
-from conftest import wait_for
+from conftest import BUILD, TIME_LIMIT, wait_for
 
-from pyasc.v1 import compile_pb2
+from pyasc.v1 import compile_pb2, service_pb2
 
 HIT, MISS = compile_pb2.CACHE_RESULT_HIT, compile_pb2.CACHE_RESULT_MISS
 OK = compile_pb2.OUTCOME_OK
@@ -53,24 +55,6 @@ def test_damage_on_disk_costs_a_compile_and_gives_no_wrong_answer(start):
     assert stats.corrupt_records == daemon.metric("cache_corrupt_records_total", tier="disk")
 
 
-def test_a_database_that_does_not_open_is_set_aside(start):
-    daemon = start()
-    daemon.compile("one")
-    path = database(daemon)
-    assert daemon.terminate() == 0
-    for name in os.listdir(path):
-        if name.startswith("MANIFEST"):
-            with open(os.path.join(path, name), "wb") as f:
-                f.write(b"no manifest")
-    daemon = start()
-    assert daemon.compile("one").cache == MISS
-    assert daemon.stats().cache.kind == "rocksdb"
-    assert os.path.isdir(path + ".damaged")
-    assert daemon.terminate() == 0
-    assert "damaged" in daemon.read_log()
-    assert start().compile("one").cache == HIT
-
-
 def test_a_locked_directory_means_memory_only_with_a_warning(start, tmp_path):
     first = start()
     second = start("--cache-dir", first.cache, directory=tmp_path_of(tmp_path, "second"),
@@ -110,28 +94,6 @@ def test_the_cap_on_disk_holds_and_the_recently_used_survive(start):
     assert daemon.compile("kernel 0 " + "x" * 50_000).cache == MISS
 
 
-def test_kills_at_any_moment_leave_a_usable_cache(start):
-    done = {}
-    for round_ in range(5):
-        daemon = start()
-        for i in range(10):
-            text = f"kernel {round_}/{i}"
-            done[text] = daemon.compile(text).artifact
-        calls = [daemon.compiler.Compile.future(
-            compile_pb2.CompileRequest(
-                target=compile_pb2.TARGET_SIM,
-                files=[compile_pb2.SourceFile(content=f"flying {round_}/{i}".encode())]))
-                 for i in range(20)]
-        calls[0].result()
-        daemon.kill()
-        for c in calls:
-            c.cancel()
-    daemon = start()
-    for text, artifact in done.items():
-        reply = daemon.compile(text)
-        assert (reply.cache, reply.artifact) == (HIT, artifact)
-
-
 def test_without_a_directory_nothing_is_written(start):
     daemon = start(cache=False)
     assert daemon.compile("one").outcome == OK
@@ -152,7 +114,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", path], check=True)
 
 
-def test_a_full_disk_means_memory_only_until_there_is_room_again(start, small_disk):
+def test_fault_06_a_full_disk_means_memory_only_until_there_is_room_again(start, small_disk):
     daemon = start("--cache-dir", str(small_disk / "cache"), "--cache-retry-seconds", "1", cache=False)
     texts = [f"kernel {i} " + "x" * 10_000 for i in range(40)]
     for text in texts:
@@ -219,3 +181,48 @@ def test_bytes_on_disk_are_those_of_the_files(start):
     real = sum(os.stat(os.path.join(path, f)).st_blocks * 512 for f in os.listdir(path))
     assert 400_000 < daemon.stats().cache.disk_bytes
     assert abs(daemon.stats().cache.disk_bytes - real) < 50_000
+
+
+def test_a_rejected_kernel_is_rejected_again_without_a_compile(start, tmp_path):
+    daemon = start("--cache-negative-ttl-seconds", "2")
+    count = tmp_path / "count"
+    text = f"wrong @count={count} @reject "
+    replies = [daemon.compile(text) for _ in range(3)]
+    assert {r.outcome for r in replies} == {compile_pb2.OUTCOME_REJECTED}
+    assert [r.cache for r in replies] == [MISS, HIT, HIT]
+    assert len({r.diagnostics[0].message for r in replies}) == 1
+    assert len(count.read_text().splitlines()) == 1
+    assert daemon.metric("cache_requests_total", tier="memory", result="negative") == 2
+    assert daemon.stats().cache.entries == 0, "not on disk"
+    # Its key gives no artifact.
+    with pytest.raises(grpc.RpcError) as error:
+        daemon.artifacts.GetArtifact(service_pb2.GetArtifactRequest(key=replies[0].request_key))
+    assert error.value.code() == grpc.StatusCode.NOT_FOUND
+    wait_for(lambda: daemon.compile(text).cache == MISS, "the rejection to be forgotten", limit=20)
+
+
+def pyasc_cache(daemon, action):
+    done = subprocess.run([os.path.join(BUILD, "bin", "pyasc"), "cache", action, "--json",
+                           "--server", daemon.address],
+                          capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_cache_is_looked_after_from_the_command_line(start):
+    daemon = start("--cache-memory-bytes", "0")
+    texts = [f"kernel {i} " + "x" * 30_000 for i in range(12)]
+    artifacts = [daemon.compile(t).artifact for t in texts]
+    assert pyasc_cache(daemon, "stats")["cache"]["entries"] == "12"
+    path = database(daemon)
+    assert pyasc_cache(daemon, "compact")["cache"]["entries"] == "12"
+    scrubbed = pyasc_cache(daemon, "scrub")
+    assert (scrubbed["records"], scrubbed["damaged"]) == ("12", "0")
+    (blob,) = [f for f in os.listdir(path) if f.endswith(".blob")]
+    flip(os.path.join(path, blob))
+    scrubbed = pyasc_cache(daemon, "scrub")
+    assert (scrubbed["records"], scrubbed["damaged"]) == ("12", "1")
+    assert [daemon.compile(t).artifact for t in texts] == artifacts
+    cleared = pyasc_cache(daemon, "clear")["cache"]
+    assert cleared["entries"] == "0" and int(cleared["disk_bytes"]) < 200_000
+    assert daemon.compile(texts[0]).cache == MISS

@@ -5,7 +5,7 @@ import time
 
 import grpc
 import pytest
-from conftest import TIME_LIMIT, details, in_threads, request, wait_for
+from conftest import TIME_LIMIT, cmdline, details, in_threads, request, wait_for
 from pyasc.v1 import artifact_pb2, compile_pb2, service_pb2
 
 OK, REJECTED, FAILED = (compile_pb2.OUTCOME_OK, compile_pb2.OUTCOME_REJECTED,
@@ -109,18 +109,6 @@ def test_many_texts_of_one_meaning_at_once_make_one_compile(daemon, tmp_path):
     wait_for(lambda: daemon.stats().flights == 0, "the flights to end")
 
 
-def test_cancelling_the_first_caller_disturbs_no_other(daemon, tmp_path):
-    count = tmp_path / "count"
-    message = request(f"one @slow=500 @count={count} ")
-    first = daemon.compiler.Compile.future(message, timeout=TIME_LIMIT)
-    wait_for(lambda: compiles(count) == 1, "the compile to begin")
-    second = daemon.compiler.Compile.future(message, timeout=TIME_LIMIT)
-    wait_for(lambda: daemon.stats().joined == 1, "the second caller to join")
-    first.cancel()
-    assert second.result().outcome == OK
-    assert compiles(count) == 1
-
-
 def test_a_started_compile_is_cached_though_nobody_waits(daemon, tmp_path):
     count = tmp_path / "count"
     message = request(f"one @slow=300 @count={count} ")
@@ -170,14 +158,6 @@ def test_a_worker_that_dies_idle_costs_no_caller_anything(daemon):
     for pid in workers:
         os.kill(pid, 9)
     assert daemon.compile("two").outcome == OK
-
-
-def cmdline(pid):
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as f:
-            return f.read()
-    except OSError:
-        return b""
 
 
 def test_a_wrong_kernel_is_an_ok_reply_with_diagnostics(daemon):

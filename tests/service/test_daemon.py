@@ -1,28 +1,23 @@
 """The daemon as a process: health, metrics, signals, workers, configuration, local mode."""
 
+import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import time
 
 import grpc
 import pytest
-from conftest import BUILD, Daemon, TIME_LIMIT, free_port, in_threads, request, wait_for
+import yaml
+from conftest import (BUILD, Daemon, TIME_LIMIT, alive, field, free_port, health, in_threads, request,
+                      wait_for)
 from pyasc.v1 import compile_pb2, compile_pb2_grpc, execution_pb2_grpc, service_pb2, service_pb2_grpc
 
 OK = compile_pb2.OUTCOME_OK
 PYASCD = os.path.join(BUILD, "bin", "pyascd")
 FAKE = os.path.join(BUILD, "tests", "fake_worker")
-
-
-def field(number, data):
-    """A length-delimited protobuf field."""
-    return bytes([number << 3 | 2, len(data)]) + data
-
-
-def health(daemon, service):
-    call = daemon.channel().unary_unary("/grpc.health.v1.Health/Check")
-    return call(field(1, service.encode()), timeout=10)
 
 
 @pytest.mark.parametrize("service", [
@@ -63,19 +58,6 @@ def test_probes_and_metrics_over_http(daemon):
     assert daemon.metric("build_info") == 1
     wait_for(lambda: daemon.metric("jobs_finished_total", role="compile")
              == daemon.metric("jobs_started_total", role="compile"), "the jobs to end")
-
-
-def test_the_number_of_series_does_not_grow_with_the_kernels(daemon):
-    def series():
-        return sum(not line.startswith("#") for line in daemon.http("/metrics")[1].splitlines())
-
-    daemon.compile("one", kernel="first", request_id="x")
-    daemon.compile("one", kernel="first", request_id="x")
-    daemon.http("/metrics")
-    before = series()
-    for i in range(50):
-        daemon.compile(f"kernel {i}", kernel=f"k{i}", request_id=str(i))
-    assert series() == before
 
 
 def test_sigterm_finishes_running_work_and_refuses_new(start):
@@ -138,14 +120,6 @@ def test_no_process_is_left_behind(start, how):
     hanging.cancel()
 
 
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def test_a_worker_has_no_descriptor_of_the_daemons(daemon):
     daemon.compile("one")
     for pid in daemon.descendants():
@@ -196,6 +170,56 @@ def test_many_crashes_at_once_leave_the_service_whole(daemon):
     assert all("crashed (signal 11)" in r.diagnostics[0].message for r in replies)
     assert all(daemon.compile(f"good {i}").outcome == OK for i in range(5))
     assert daemon.stats().flights == 0
+
+
+def test_a_trace_goes_into_the_log(daemon):
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    daemon.compiler.Compile(request("bad @crash ", request_id="mine"), timeout=TIME_LIMIT,
+                            metadata=[("traceparent", f"00-{trace}-b7ad6b7169203331-01")])
+    wait_for(lambda: f"[mine trace={trace}]" in daemon.read_log(), "the log")
+    # Text that could pretend to be other lines of the log is not taken over.
+    daemon.compiler.Compile(request("bad2 @crash ", request_id="a\nERROR fake"),
+                            metadata=[("traceparent", "00-zz")], timeout=TIME_LIMIT)
+    assert "fake" not in daemon.read_log()
+
+
+def test_systemd_is_told(start, tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(10)
+        daemon = start(environment={"NOTIFY_SOCKET": str(tmp_path / "notify"),
+                                    "WATCHDOG_USEC": "400000"})
+        told = manager.recv(4096).decode()
+        assert "READY=1" in told and daemon.address in told
+        assert [manager.recv(4096) for _ in range(3)] == [b"WATCHDOG=1"] * 3
+        daemon.process.send_signal(signal.SIGHUP)
+        seen = [manager.recv(4096).decode() for _ in range(4)]
+        assert any(s.startswith("RELOADING=1\nMONOTONIC_USEC=") for s in seen) and "READY=1" in seen
+        assert daemon.terminate() == 0
+        seen = []
+        while not seen or "STOPPING=1" not in seen[-1]:
+            seen.append(manager.recv(4096).decode())
+
+
+def test_sighup_takes_over_what_can_be_taken_over(start, tmp_path):
+    file = tmp_path / "pyascd.yaml"
+    file.write_text("max_calls: 1\nlog_level: info\n")
+    daemon = start("--config", str(file))
+    hanging = daemon.compiler.Compile.future(request("one @hang "), timeout=TIME_LIMIT)
+    wait_for(lambda: daemon.worker_stats("compile").busy == 1, "the compile to begin")
+    with pytest.raises(grpc.RpcError) as error:
+        daemon.compile("two")
+    assert error.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    file.write_text("max_calls: 10\nlog_level: info\ncompile_queue: 7\n")
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: "wait for a restart: compile_queue" in daemon.read_log(), "the reload")
+    assert daemon.compile("two").outcome == OK
+    file.write_text("max_calls: many\n")
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: "what was in force stays" in daemon.read_log(), "the refusal")
+    assert f"{file}:1: max_calls" in daemon.read_log()
+    assert daemon.compile("three").outcome == OK
+    hanging.cancel()
 
 
 # ---------------------------------------------------------------------------- configuration
@@ -272,3 +296,34 @@ def test_local_mode_serves_in_one_process_and_ends_with_its_input(tmp_path):
     finally:
         if worker.poll() is None:
             worker.kill()
+
+
+def deployed_metric_names():
+    deploy = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "deploy")
+    for file in ("prometheus/pyascd.rules.yaml", "grafana/pyascd.json"):
+        with open(os.path.join(deploy, file)) as f:
+            for name in re.findall(r"(?<![:\w])pyascd_[a-z_]+", f.read()):
+                yield re.sub(r"_(bucket|sum|count)$", "", name)
+
+
+def test_rules_and_dashboard_ask_for_metrics_that_there_are():
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "server",
+                          "metrics", "metrics.cc")
+    with open(source) as f:
+        known = {"pyascd_" + name
+                 for name in re.findall(r'New(?:Counter|Gauge|Histogram)\(\s*"(\w+)"', f.read())}
+    asked = set(deployed_metric_names())
+    assert len(asked) > 15
+    assert asked <= known, asked - known
+
+
+def test_rules_and_dashboard_are_well_formed():
+    deploy = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "deploy")
+    with open(os.path.join(deploy, "prometheus", "pyascd.rules.yaml")) as f:
+        groups = yaml.safe_load(f)["groups"]
+    rules = [r for g in groups for r in g["rules"]]
+    assert all(r["expr"] and ("record" in r or r["annotations"]["summary"]) for r in rules)
+    with open(os.path.join(deploy, "grafana", "pyascd.json")) as f:
+        dashboard = json.load(f)
+    assert dashboard["id"] is None and dashboard["uid"] and dashboard["schemaVersion"] in (38, 39)
+    assert any(v["type"] == "datasource" for v in dashboard["templating"]["list"])

@@ -1,0 +1,100 @@
+"""Workers: their sandbox, their replacement, requests that kill them."""
+
+import os
+import re
+
+import pytest
+from conftest import BUILD, cmdline, request, wait_for
+from pyasc.v1 import compile_pb2
+from test_run import floats, run, start_message
+
+OK, REJECTED, FAILED = (compile_pb2.OUTCOME_OK, compile_pb2.OUTCOME_REJECTED,
+                        compile_pb2.OUTCOME_FAILED)
+
+
+@pytest.fixture(scope="module")
+def sandboxed(tmp_path_factory):
+    from conftest import Daemon
+    daemon = Daemon(tmp_path_factory.mktemp("sandboxed"), environment={"FAKE_SANDBOX": "1"})
+    yield daemon
+    daemon.close()
+
+
+@pytest.mark.parametrize("what, expected", [
+    ("thread", "done"), ("memory", "done"),
+    ("open", "Permission denied"), ("create", "Permission denied"), ("stat", "Permission denied"),
+    ("socket", None), ("fork", None), ("exec", None), ("kill", None), ("ptrace", None),
+    ("memfd", None)])
+def test_a_sandboxed_worker_can_compute_and_nothing_else(sandboxed, what, expected):
+    reply = sandboxed.compile(f"x @attempt={what} ")
+    if expected:
+        assert (reply.outcome, reply.diagnostics[0].message) == (REJECTED, expected)
+    else:
+        assert reply.outcome == FAILED
+        assert "did what its sandbox forbids" in reply.diagnostics[0].message
+    assert sandboxed.compile("good").outcome == OK
+
+
+def test_what_the_sandbox_forbids_works_without_it(daemon):
+    for what in ("open", "socket", "fork", "memfd"):
+        assert daemon.compile(f"x @attempt={what} ").diagnostics[0].message == "done"
+
+
+def test_a_sandboxed_device_runs(sandboxed):
+    data = floats(1, 2, 3, 4)
+    result = run(sandboxed, start_message("copy", data=data))
+    assert result.done.outcome == OK and result.outputs["return"] == data
+
+
+def test_a_worker_is_sandboxed_as_the_kernel_sees_it(sandboxed):
+    sandboxed.compile("one")
+    workers = [p for p in sandboxed.descendants() if b"--role=" in cmdline(p)]
+    assert len(workers) == 4
+    for pid in workers:
+        with open(f"/proc/{pid}/status") as f:
+            status = f.read()
+        assert re.search(r"^Seccomp:\t2$", status, re.M), "filtered"
+        assert re.search(r"^NoNewPrivs:\t1$", status, re.M)
+
+
+def test_workers_are_replaced_after_so_many_jobs(start):
+    daemon = start("--compile-workers", "1", "--worker-max-jobs", "3")
+    seen = set()
+    for i in range(9):
+        assert daemon.compile(f"kernel {i}").outcome == OK
+        wait_for(lambda: daemon.worker_stats("compile").alive == 1, "the worker to be replaced")
+        seen |= {p for p in daemon.descendants() if b"--role=compile" in cmdline(p)}
+    assert len(seen) >= 3
+    assert daemon.metric("worker_restarts_total", role="compile", reason="recycled_jobs") >= 2
+    assert daemon.metric("worker_restarts_total", role="compile", reason="crash") == 0
+
+
+def test_a_worker_that_keeps_too_much_memory_is_replaced(start):
+    daemon = start("--worker-max-rss-bytes", "1")
+    assert daemon.compile("one").outcome == OK
+    wait_for(lambda: daemon.metric("worker_restarts_total", role="compile",
+                                   reason="recycled_memory") >= 1, "the worker to be replaced")
+    assert daemon.compile("two").outcome == OK
+
+
+def test_a_kernel_that_crashed_the_compiler_twice_is_refused(start, tmp_path):
+    daemon = start("--poison-seconds", "2")
+    count = tmp_path / "count"
+    text = f"bad @count={count} @crash "
+
+    def tries():
+        return len(count.read_text().splitlines())
+    for _ in range(4):
+        reply = daemon.compile(text, request_id="who-did-it")
+        assert reply.outcome == FAILED
+    assert tries() == 2
+    assert "not tried again" in reply.diagnostics[0].message
+    assert "crashed (signal 11)" in reply.diagnostics[0].message
+    assert daemon.metric("admission_rejected_total", reason="poisonous") == 2
+    assert daemon.compile("good").outcome == OK
+    wait_for(lambda: "who-did-it" in daemon.read_log(), "the log to name the request")
+
+    def tried_again():
+        daemon.compile(text)
+        return tries() > 2
+    wait_for(tried_again, "it to be tried again", limit=20)
