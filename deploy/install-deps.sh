@@ -13,7 +13,7 @@ packages=(
   libspdlog-dev libfmt-dev prometheus-cpp-dev libcivetweb-dev libabsl-dev libssl-dev zlib1g-dev libseccomp-dev
   # tests and the Python package
   libgtest-dev libgmock-dev python3 python3-numpy python3-grpcio python3-protobuf python3-pytest python3-yaml
-  python3-setuptools python3-jsonschema curl procps
+  python3-setuptools python3-wheel python3-jsonschema curl procps dpkg-dev openssl haproxy
 )
 
 if [ "${1:-}" = --list ]; then printf '%s\n' "${packages[@]}"; exit 0; fi

@@ -78,7 +78,9 @@ absl::StatusOr<ScannedKernel> ChooseKernel(const std::string &path, absl::string
 std::vector<Flag> ServiceFlags() {
   return {{"--server", "ADDR",
            "unix:PATH or HOST:PORT of a service, or local; default\n"
-           "$PYASC_SERVER, else your own daemon, started when needed"},
+           "$PYASC_SERVER, else your own daemon, started when needed;\n"
+           "TLS and tokens: $PYASC_TLS_CA, $PYASC_TLS_CERTIFICATE,\n"
+           "$PYASC_TLS_KEY, $PYASC_TOKEN or $PYASC_TOKEN_FILE"},
           {"--local", nullptr, "no daemon: a worker of this command alone"},
           {"--fallback-local", nullptr, "--local when the service cannot be reached"},
           {"--timeout", "SECONDS", "how long the call may take, waiting included; default 600"},

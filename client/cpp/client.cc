@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include <grpcpp/grpcpp.h>
+#include <openssl/sha.h>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "client/cpp/credentials.h"
 #include "client/cpp/daemon.h"
 #include "client/cpp/local_worker.h"
 #include "client/cpp/retry.h"
@@ -23,12 +26,12 @@ constexpr size_t kChunkBytes = 1 << 20;
 // An artifact with all its texts comes in one message.
 constexpr int kMaxMessageBytes = 512 << 20;
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string &address) {
+grpc::ChannelArguments ChannelSettings() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   // Kernels and tensors do not go through a web proxy.
   arguments.SetInt("grpc.enable_http_proxy", 0);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return arguments;
 }
 
 // Waits until the channel is ready. A refused connection is final: whoever waits for a service
@@ -46,6 +49,22 @@ absl::Status WaitUntilReady(grpc::Channel &channel, const std::string &address,
       return absl::UnavailableError(
           absl::StrCat("nobody answers at ", address, " within ", absl::FormatDuration(timeout)));
   }
+}
+
+// Load balancers hash on it: one kernel goes to one daemon, whichever client asks. The Python
+// package computes the same.
+void SetRoute(grpc::ClientContext &context, const v1::CompileRequest &request) {
+  std::string text;
+  auto add = [&](absl::string_view field) { absl::StrAppend(&text, field.size(), ":", field); };
+  for (const v1::SourceFile &file : request.files())
+    add(file.content());
+  add(request.kernel());
+  add(absl::StrCat(static_cast<int>(request.target())));
+  add(request.soc());
+  unsigned char digest[32];
+  SHA256(reinterpret_cast<const unsigned char *>(text.data()), text.size(), digest);
+  context.AddMetadata("x-pyasc-route", absl::BytesToHexString(absl::string_view(
+                                           reinterpret_cast<const char *>(digest), 16)));
 }
 
 void SetDeadline(grpc::ClientContext &context, absl::Time deadline) {
@@ -250,7 +269,14 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const ServiceOptions &op
       return status;
     state->address = paths->address();
   }
-  state->channel = MakeChannel(state->address);
+  absl::StatusOr<Credentials> credentials = CredentialsFromEnvironment();
+  if (!credentials.ok())
+    return credentials.status();
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
+      MakeChannel(state->address, state->worker ? Credentials{} : *credentials, ChannelSettings());
+  if (!channel.ok())
+    return channel.status();
+  state->channel = *std::move(channel);
   absl::Status ready = WaitUntilReady(*state->channel, state->address, options.connect_timeout);
   if (!ready.ok())
     return state->Explain(ready);
@@ -269,6 +295,7 @@ absl::StatusOr<v1::CompileReply> Client::Compile(const v1::CompileRequest &reque
   }
   absl::StatusOr<v1::CompileReply> reply =
       state_->Unary<v1::CompileReply>(options, [&](grpc::ClientContext *context, auto *reply) {
+        SetRoute(*context, request);
         return stub->Compile(context, request, reply);
       });
   if (absl::IsDeadlineExceeded(reply.status()))
@@ -300,6 +327,7 @@ absl::StatusOr<RunResult> Client::Run(const RunCall &call, const CallOptions &gi
   absl::Status status = CallWithRetry(deadline, ShowWaiting(options), [&] {
     grpc::ClientContext context;
     SetDeadline(context, deadline);
+    SetRoute(context, call.compile);
     result = {};
     breach = absl::OkStatus();
     std::unique_ptr<RunStream> stream = stub->Run(&context);

@@ -26,7 +26,8 @@
 namespace pyasc::client {
 
 struct ServiceOptions {
-  // "unix:PATH" or "HOST:PORT". "": the user's own daemon, started when it is not there.
+  // "unix:PATH" or "HOST:PORT" (TLS and token: see credentials.h). "": the user's own daemon,
+  // started when it is not there.
   std::string server = {};
   // A worker of our own as a child process, no daemon. `server` is then ignored.
   bool local = false;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <set>
 #include <unistd.h>
 #include <variant>
@@ -34,7 +35,15 @@ struct Setting {
 const std::vector<Setting> &Settings() {
   static const std::vector<Setting> settings = {
       {"listen", &Config::listen, "ADDRESS",
-       "unix:/path or 127.0.0.1:port; may be given several times"},
+       "unix:/path or 127.0.0.1:port (other hosts: see docs/security.md); may be given several "
+       "times"},
+      {"tls_certificate", &Config::tls_certificate, "FILE", "PEM chain for TCP addresses"},
+      {"tls_key", &Config::tls_key, "FILE", "its key"},
+      {"tls_client_ca", &Config::tls_client_ca, "FILE",
+       "callers over TCP need a certificate of this CA"},
+      {"tls_refresh_seconds", &Config::tls_refresh_seconds, "S",
+       "how often the three are looked at again", 1, 86'400},
+      {"audit_log", &Config::audit_log, "FILE", "one JSON line a call: who did what"},
       {"http_address", &Config::http_address, "IP", "address of /metrics, /livez, /readyz"},
       {"http_port", &Config::http_port, "PORT", "port of /metrics, /livez, /readyz; 0: none", 0,
        65535},
@@ -127,6 +136,93 @@ const Setting *FindSetting(const std::string &name) {
   return nullptr;
 }
 
+// What a tenant's entry may say.
+struct TenantField {
+  const char *name;
+  std::variant<std::string TenantConfig::*, std::vector<std::string> TenantConfig::*,
+               double TenantConfig::*, int64_t TenantConfig::*>
+      field;
+};
+constexpr TenantField kTenantFields[] = {
+    {"name", &TenantConfig::name},
+    {"token_sha256", &TenantConfig::token_sha256},
+    {"certificates", &TenantConfig::certificates},
+    {"namespace", &TenantConfig::name_space},
+    {"weight", &TenantConfig::weight},
+    {"max_calls", &TenantConfig::max_calls},
+    {"max_queued", &TenantConfig::max_queued},
+    {"max_bytes", &TenantConfig::max_bytes},
+    {"device_seconds_per_hour", &TenantConfig::device_seconds_per_hour},
+};
+
+// May throw YAML::Exception.
+absl::Status ReadTenant(const YAML::Node &node, const std::string &path, TenantConfig *tenant) {
+  if (!node.IsMap())
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ":", node.Mark().line + 1, ": tenants: expected a map"));
+  std::set<std::string> seen;
+  for (const auto &entry : node) {
+    const std::string name = entry.first.as<std::string>();
+    const std::string source =
+        absl::StrCat(path, ":", entry.first.Mark().line + 1, ": tenants: ", name);
+    auto found = std::find_if(std::begin(kTenantFields), std::end(kTenantFields),
+                              [&](const TenantField &field) { return name == field.name; });
+    if (found == std::end(kTenantFields))
+      return absl::InvalidArgumentError(absl::StrCat(source, ": there is no such setting"));
+    if (!seen.insert(name).second)
+      return absl::InvalidArgumentError(absl::StrCat(source, ": is set twice"));
+    if (auto *text = std::get_if<std::string TenantConfig::*>(&found->field)) {
+      tenant->**text = entry.second.as<std::string>();
+    } else if (auto *list = std::get_if<std::vector<std::string> TenantConfig::*>(&found->field)) {
+      tenant->**list = entry.second.as<std::vector<std::string>>();
+    } else if (auto *real = std::get_if<double TenantConfig::*>(&found->field)) {
+      if (!absl::SimpleAtod(entry.second.as<std::string>(), &(tenant->**real)) ||
+          !(tenant->**real >= 0) || tenant->**real > 1e12)
+        return absl::InvalidArgumentError(absl::StrCat(source, ": expected a number, 0 or more"));
+    } else {
+      int64_t &number = tenant->*std::get<int64_t TenantConfig::*>(found->field);
+      if (!absl::SimpleAtoi(entry.second.as<std::string>(), &number) || number < 0)
+        return absl::InvalidArgumentError(
+            absl::StrCat(source, ": expected a whole number, 0 or more"));
+    }
+  }
+  if (!seen.count("namespace"))
+    tenant->name_space = tenant->name;
+  return absl::OkStatus();
+}
+
+absl::Status CheckTenants(const std::vector<TenantConfig> &tenants) {
+  std::set<std::string> names, tokens, certificates;
+  for (const TenantConfig &tenant : tenants) {
+    auto wrong = [&](const std::string &what) {
+      return absl::InvalidArgumentError(absl::StrCat("tenants: '", tenant.name, "': ", what));
+    };
+    if (tenant.name.empty() || tenant.name.size() > 64 || tenant.name == "local" ||
+        !std::all_of(tenant.name.begin(), tenant.name.end(), [](char c) {
+          return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("-_.", c);
+        }))
+      return wrong("a name has 1 to 64 letters, digits, dots, dashes, and is not 'local'");
+    if (!names.insert(tenant.name).second)
+      return wrong("there are two of this name");
+    if (tenant.token_sha256.empty() && tenant.certificates.empty())
+      return wrong("without token_sha256 and certificates it can never prove who it is");
+    if (tenant.weight <= 0)
+      return wrong("weight: must be more than 0");
+    for (const std::string &hash : tenant.token_sha256) {
+      if (hash.size() != 64 || hash.find_first_not_of("0123456789abcdef") != std::string::npos)
+        return wrong(
+            "token_sha256: expected 64 lower-case hexadecimal digits, as --new-token prints; "
+            "never the token itself");
+      if (!tokens.insert(hash).second)
+        return wrong("token_sha256: is another tenant's, too");
+    }
+    for (const std::string &name : tenant.certificates)
+      if (!certificates.insert(name).second)
+        return wrong(absl::StrCat("certificates: '", name, "' is another tenant's, too"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadFile(Config &config, const std::string &path) {
   // yaml-cpp throws; nothing of that leaves this function.
   try {
@@ -137,6 +233,16 @@ absl::Status ReadFile(Config &config, const std::string &path) {
     for (const auto &entry : root) {
       const std::string name = entry.first.as<std::string>();
       const std::string source = absl::StrCat(path, ":", entry.first.Mark().line + 1, ": ", name);
+      if (name == "tenants") {
+        if (!seen.insert(name).second)
+          return absl::InvalidArgumentError(absl::StrCat(source, ": is set twice"));
+        if (!entry.second.IsSequence())
+          return absl::InvalidArgumentError(absl::StrCat(source, ": expected a list"));
+        for (const auto &node : entry.second)
+          if (absl::Status s = ReadTenant(node, path, &config.tenants.emplace_back()); !s.ok())
+            return s;
+        continue;
+      }
       const Setting *setting = FindSetting(name);
       if (!setting)
         return absl::InvalidArgumentError(absl::StrCat(source, ": there is no such setting"));
@@ -192,6 +298,7 @@ ParseCommandLine(const std::vector<std::string> &arguments,
     bool *toggle = name == "--help" || name == "-h" ? &line.help
                    : name == "--version"            ? &line.version
                    : name == "--check-config"       ? &line.check_config
+                   : name == "--new-token"          ? &line.new_token
                                                     : nullptr;
     if (toggle && !has_value) {
       *toggle = true;
@@ -271,12 +378,28 @@ absl::Status Validate(const Config &config) {
         port < 1 || port > 65535)
       return absl::InvalidArgumentError(
           absl::StrCat("listen: '", address, "' is neither unix:/path nor host:port"));
-    if (!host.starts_with("127.") && host != "localhost" && host != "[::1]")
+    if (host.starts_with("127.") || host == "localhost" || host == "[::1]")
+      continue;
+    if (config.tls_certificate.empty())
       return absl::InvalidArgumentError(
           absl::StrCat("listen: '", address,
                        "' can be reached from other machines, and calls are neither encrypted nor "
-                       "authenticated; use 127.0.0.1 or a Unix socket"));
+                       "authenticated; use 127.0.0.1 or a Unix socket, or set tls_certificate"));
+    if (config.tls_client_ca.empty() && config.tenants.empty())
+      return absl::InvalidArgumentError(absl::StrCat(
+          "listen: '", address,
+          "' can be reached from other machines by anyone; name tenants with tokens, or "
+          "set tls_client_ca"));
   }
+  if (config.tls_certificate.empty() != config.tls_key.empty())
+    return absl::InvalidArgumentError("tls_certificate and tls_key: one needs the other");
+  if (!config.tls_client_ca.empty() && config.tls_certificate.empty())
+    return absl::InvalidArgumentError("tls_client_ca: needs tls_certificate and tls_key");
+  for (const std::string *file : {&config.tls_certificate, &config.tls_key, &config.tls_client_ca})
+    if (!file->empty() && ::access(file->c_str(), R_OK) != 0)
+      return absl::InvalidArgumentError(absl::StrCat(*file, ": cannot be read"));
+  if (absl::Status s = CheckTenants(config.tenants); !s.ok())
+    return s;
   for (const std::string &device : config.devices) {
     std::vector<std::string> parts = absl::StrSplit(device, ':');
     int count;
@@ -298,6 +421,7 @@ void ApplyReloadable(const Config &from, Config *to) {
   for (const Setting &setting : Settings())
     if (setting.reloadable)
       std::visit([&](auto field) { to->*field = from.*field; }, setting.field);
+  to->tenants = from.tenants;
 }
 
 std::vector<std::string> DifferingSettings(const Config &a, const Config &b) {
@@ -317,6 +441,7 @@ std::string HelpText() {
       "  --config FILE              the file; default $XDG_CONFIG_HOME/pyasc/pyascd.yaml,\n"
       "                             then /etc/pyasc/pyascd.yaml\n"
       "  --check-config             print the settings in force and end\n"
+      "  --new-token                print a token for a tenant, and its token_sha256\n"
       "  --version, --help\n\n"
       "Those marked (*) are taken over at SIGHUP, the others at a restart.\n\n";
   const Config defaults;
@@ -337,6 +462,18 @@ std::string ToYaml(const Config &config) {
   for (const Setting &setting : Settings()) {
     out << YAML::Key << setting.name << YAML::Value;
     std::visit([&](auto field) { out << config.*field; }, setting.field);
+  }
+  if (!config.tenants.empty()) {
+    out << YAML::Key << "tenants" << YAML::Value << YAML::BeginSeq;
+    for (const TenantConfig &tenant : config.tenants) {
+      out << YAML::BeginMap;
+      for (const TenantField &field : kTenantFields) {
+        out << YAML::Key << field.name << YAML::Value;
+        std::visit([&](auto member) { out << tenant.*member; }, field.field);
+      }
+      out << YAML::EndMap;
+    }
+    out << YAML::EndSeq;
   }
   out << YAML::EndMap;
   return absl::StrCat(out.c_str(), "\n");

@@ -9,14 +9,20 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/config/tenant_config.h"
 
 namespace pyasc::server {
 
 struct Config {
-  // "unix:/path" or "127.0.0.1:port"; TCP on loopback only.
+  // "unix:/path" or "host:port"; beyond loopback only with TLS and callers who prove who they are.
   std::vector<std::string> listen;
   std::string http_address = "127.0.0.1";
   int64_t http_port = 0;
+
+  std::string tls_certificate, tls_key, tls_client_ca;
+  int64_t tls_refresh_seconds = 60;
+  std::string audit_log;
+  std::vector<TenantConfig> tenants; // in a file only
 
   std::string cache_dir; // "": memory only
   int64_t cache_max_bytes = int64_t{4} << 30;
@@ -52,6 +58,7 @@ struct CommandLine {
   bool help = false;
   bool version = false;
   bool check_config = false;
+  bool new_token = false;
   std::string config_file; // the one that was read, "" for none
 };
 

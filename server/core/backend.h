@@ -19,11 +19,19 @@
 #include "pyasc/v1/service.pb.h"
 #include "pyasc/worker/v1/worker.pb.h"
 #include "server/core/compiled.h"
+#include "server/core/fair_queue.h"
 #include "server/process/memfd.h"
 
 namespace pyasc::server {
 
 namespace wire = pyasc::worker::v1;
+
+// Whose work it is.
+struct Caller {
+  // Part of every stored key: artifacts are seen within their namespace only.
+  std::string name_space;
+  Share share;
+};
 
 // Work that can be given up. Destroying it does not cancel.
 class Pending {
@@ -46,6 +54,7 @@ struct CompileAnswer {
 struct LaunchWork {
   v1::Target target = v1::TARGET_UNSPECIFIED;
   std::optional<uint32_t> ordinal; // any that is free
+  Share share;
   CompiledPtr compiled;
   // artifact_key and artifact are the backend's to fill.
   wire::RunJob job;
@@ -63,15 +72,17 @@ struct LaunchAnswer {
   // What the device worker did instead of answering: "crashed (signal 11)".
   std::string failure;
   wire::RunResult result;
+  // How long it held a device.
+  std::chrono::nanoseconds lease{};
 };
 
 class Backend {
 public:
   virtual ~Backend() = default;
-  virtual PendingPtr Compile(v1::CompileRequest request,
+  virtual PendingPtr Compile(v1::CompileRequest request, const Caller &caller,
                              std::function<void(const CompileAnswer &)> done) = 0;
   // Errors are the service's own.
-  virtual PendingPtr Check(v1::CheckRequest request,
+  virtual PendingPtr Check(v1::CheckRequest request, const Caller &caller,
                            std::function<void(absl::StatusOr<v1::CheckReply>)> done) = 0;
   virtual PendingPtr Launch(std::shared_ptr<LaunchWork> work,
                             std::function<void(LaunchAnswer)> done) = 0;
@@ -79,7 +90,8 @@ public:
   virtual const v1::GetCapabilitiesReply &capabilities() const = 0;
   // A serialised ArtifactRecord. NOT_FOUND; UNIMPLEMENTED without a cache. May block: not for
   // handlers.
-  virtual absl::StatusOr<std::string> ArtifactRecord(const std::string &key) = 0;
+  virtual absl::StatusOr<std::string> ArtifactRecord(const std::string &key,
+                                                     const Caller &caller) = 0;
 };
 
 } // namespace pyasc::server

@@ -93,6 +93,16 @@ std::string SemanticCacheKey(const std::string &worker_semantic_key,
   return ToHex(hash.Digest());
 }
 
+std::string KeyWithin(const std::string &name_space, const std::string &key) {
+  if (name_space.empty())
+    return key;
+  Sha256 hash;
+  hash.UpdateField("namespace");
+  hash.UpdateField(name_space);
+  hash.UpdateField(key);
+  return ToHex(hash.Digest());
+}
+
 std::string LogName(const v1::CompileRequest &request) {
   std::string name = request.request_id();
   if (request.traceparent().size() > 35)

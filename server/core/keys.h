@@ -29,6 +29,9 @@ std::string RequestKey(const v1::CompileRequest &request, const BuildIdentity &b
 std::string SemanticCacheKey(const std::string &worker_semantic_key,
                              const v1::CompileRequest &request, const BuildIdentity &build);
 
+// The key under which what belongs to a namespace is kept: `key` itself in the namespace "".
+std::string KeyWithin(const std::string &name_space, const std::string &key);
+
 // How logs name a request: "id" or "id trace=<trace id>".
 std::string LogName(const v1::CompileRequest &request);
 

@@ -39,7 +39,7 @@ Daemon::Daemon(const Config &config, Spawner &spawner, v1::GetCapabilitiesReply 
     : config_(config), spawner_(spawner), capabilities_(std::move(capabilities)),
       worker_(std::move(worker)), manager_(std::move(manager)),
       read_config_(std::move(read_config)), admission_(config.max_calls, metrics_),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      tenants_(metrics_), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 std::vector<std::string> Daemon::WorkerArguments(std::vector<std::string> arguments) const {
   arguments.insert(arguments.begin(), worker_);
@@ -101,7 +101,14 @@ absl::Status Daemon::Start() {
   cache.first_retry = std::chrono::seconds(config_.cache_retry_seconds);
   cache_ = std::make_unique<ArtifactCache>(cache, metrics_);
   backend_ = std::make_unique<PooledBackend>(BackendOptions(), *cache_, spawner_, metrics_);
-  service_.reset(new ServiceContext{*backend_, metrics_, admission_,
+  tenants_.Configure(config_.tenants);
+  if (!config_.audit_log.empty()) {
+    auto audit = AuditLog::Open(config_.audit_log);
+    if (!audit.ok())
+      return audit.status();
+    audit_ = *std::move(audit);
+  }
+  service_.reset(new ServiceContext{*backend_, metrics_, admission_, tenants_, audit_.get(),
                                     static_cast<uint64_t>(config_.max_run_bytes),
                                     static_cast<uint64_t>(config_.max_total_run_bytes)});
   AdminServiceImpl::Hooks admin;
@@ -113,10 +120,19 @@ absl::Status Daemon::Start() {
   admin.manage_cache = [this](const v1::ManageCacheRequest &request) {
     return ManageCache(request);
   };
-  auto rpc = RpcServer::Start({config_.listen, std::move(admin)}, *service_);
+  auto rpc = RpcServer::Start(
+      {.listen = config_.listen,
+       .tls_certificate = config_.tls_certificate,
+       .tls_key = config_.tls_key,
+       .tls_client_ca = config_.tls_client_ca,
+       .tls_refresh_seconds = config_.tls_refresh_seconds,
+       .operations_file = config_.cache_dir.empty() ? "" : config_.cache_dir + "/operations",
+       .admin = std::move(admin)},
+      *service_);
   if (!rpc.ok())
     return rpc.status();
   rpc_ = *std::move(rpc);
+  rpc_->SetServing(true);
   if (config_.http_port) {
     HttpServer::Options http;
     http.listen = absl::StrCat(config_.http_address, ":", config_.http_port);
@@ -127,7 +143,6 @@ absl::Status Daemon::Start() {
       return server.status();
     http_ = *std::move(server);
   }
-  rpc_->SetServing(true);
   for (const std::string &address : config_.listen)
     spdlog::info("serving on {}", address);
   manager_.Tell(absl::StrCat("READY=1\nMAINPID=", ::getpid(), "\nSTATUS=serving on ",
@@ -206,6 +221,7 @@ void Daemon::Reload() {
     ApplyReloadable(*fresh, &config_);
     spdlog::set_level(LogLevel(config_.log_level));
     admission_.SetMaxCalls(config_.max_calls);
+    tenants_.Configure(config_.tenants);
     service_->max_run_bytes = config_.max_run_bytes;
     service_->max_total_bytes = config_.max_total_run_bytes;
     spdlog::info("the configuration was read again");
@@ -236,6 +252,7 @@ void Daemon::Stop(milliseconds grace) {
   rpc_.reset();
   backend_.reset();
   cache_.reset();
+  audit_.reset();
   spdlog::info("stopped");
 }
 

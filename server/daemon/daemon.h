@@ -60,6 +60,8 @@ private:
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   Metrics metrics_;
   Admission admission_;
+  TenantTable tenants_;
+  std::unique_ptr<AuditLog> audit_;
   std::unique_ptr<ArtifactCache> cache_;
   std::unique_ptr<PooledBackend> backend_;
   std::unique_ptr<ServiceContext> service_;

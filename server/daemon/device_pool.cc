@@ -135,6 +135,7 @@ PendingPtr DevicePool::Launch(std::shared_ptr<LaunchWork> work,
   auto answer_once = std::make_shared<std::function<void(LaunchAnswer)>>(std::move(done));
   std::optional<LaunchAnswer> refuse;
   WorkerPool::Job job;
+  job.share = work->share;
   job.wanted = [cancel] { return !cancel->cancelled(); };
   job.drop = [answer_once](const absl::Status &why) {
     LaunchAnswer answer;
@@ -223,9 +224,9 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
     if (!reply.ok() || !reply->run().artifact_needed())
       break;
   }
-  lease_.Observe(Seconds(Clock::now() - begin));
-
   LaunchAnswer answer;
+  answer.lease = Clock::now() - begin;
+  lease_.Observe(Seconds(Clock::now() - begin));
   if (!reply.ok()) {
     loaded_.clear();
     if (absl::IsCancelled(reply.status()))

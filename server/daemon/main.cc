@@ -1,6 +1,7 @@
 // pyascd: reads its configuration, starts the helper that spawns workers while there is still one
 // thread, then becomes the daemon.
 
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -12,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/config/config.h"
+#include "server/core/sha256.h"
 #include "server/daemon/daemon.h"
 #include "server/daemon/describe_worker.h"
 #include "server/process/spawner.h"
@@ -65,6 +67,14 @@ int main(int argc, char **argv) {
   }
   if (line->version) {
     std::printf("pyascd %s\n", kVersion);
+    return 0;
+  }
+  if (line->new_token) {
+    unsigned char random[32];
+    if (::getrandom(random, sizeof(random), 0) != sizeof(random))
+      return Fail(kFailed, absl::InternalError("there is no randomness"));
+    const std::string token = ToHex({reinterpret_cast<const char *>(random), sizeof(random)});
+    std::printf("token: %s\ntoken_sha256: %s\n", token.c_str(), Sha256::HexOf(token).c_str());
     return 0;
   }
   // What is in force is told also when something is wrong with it: then most of all.

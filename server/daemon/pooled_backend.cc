@@ -71,18 +71,19 @@ PooledBackend::PooledBackend(Options options, ArtifactCache &cache, Spawner &spa
 
 PooledBackend::~PooledBackend() { Stop(Clock::now()); }
 
-PendingPtr PooledBackend::Compile(v1::CompileRequest request,
+PendingPtr PooledBackend::Compile(v1::CompileRequest request, const Caller &caller,
                                   std::function<void(const CompileAnswer &)> done) {
-  std::string key = RequestKey(request, options_.build);
+  const std::string shown = RequestKey(request, options_.build);
+  std::string key = KeyWithin(caller.name_space, shown);
   if (CompiledPtr hit = cache_.FindInMemory(key)) {
-    done({std::move(hit), v1::CACHE_RESULT_HIT, std::move(key), 0});
+    done({std::move(hit), v1::CACHE_RESULT_HIT, shown, 0});
     return nullptr;
   }
   Flights::Joined joined =
-      flights_.Join(key, [key, done = std::move(done)](const FlightResult &result, bool led) {
+      flights_.Join(key, [shown, done = std::move(done)](const FlightResult &result, bool led) {
         // Those who joined say so, unless the flight found the answer without compiling.
         bool compiled = result.cache == v1::CACHE_RESULT_MISS;
-        done({result.compiled, !led && compiled ? v1::CACHE_RESULT_JOINED : result.cache, key,
+        done({result.compiled, !led && compiled ? v1::CACHE_RESULT_JOINED : result.cache, shown,
               result.queue_ns});
       });
   auto waiter = std::make_shared<FlightWaiter>(flights_, key, joined.waiter);
@@ -92,7 +93,8 @@ PendingPtr PooledBackend::Compile(v1::CompileRequest request,
     return waiter;
   }
   led_.Increment();
-  auto task = std::make_shared<CompileTask>(CompileTask{std::move(request), std::move(key)});
+  auto task =
+      std::make_shared<CompileTask>(CompileTask{std::move(request), std::move(key), caller});
   executor_->Post([this, task] { LookUp(task); });
   return waiter;
 }
@@ -111,6 +113,7 @@ void PooledBackend::LookUp(const TaskPtr &task) {
          v1::CACHE_RESULT_MISS});
   }
   WorkerPool::Job job;
+  job.share = task->caller.share;
   job.wanted = [this, task] { return !flights_.AbandonIfUnwanted(task->request_key); };
   job.run = [this, task](WorkerSession &session) { RunInWorker(task, session); };
   job.drop = [this, task](const absl::Status &why) {
@@ -134,11 +137,12 @@ absl::Status PooledBackend::QueueFull() {
                        .retry_after = compile_pool_->ExpectedWait()});
 }
 
-PendingPtr PooledBackend::Check(v1::CheckRequest request,
+PendingPtr PooledBackend::Check(v1::CheckRequest request, const Caller &caller,
                                 std::function<void(absl::StatusOr<v1::CheckReply>)> done) {
   auto flag = std::make_shared<CancelFlag>();
   auto asked = std::make_shared<v1::CheckRequest>(std::move(request));
   WorkerPool::Job job;
+  job.share = caller.share;
   job.wanted = [flag] { return !flag->cancelled(); };
   job.drop = [done](const absl::Status &why) { done(absl::IsCancelled(why) ? why : Stopping()); };
   job.run = [this, asked, flag, done](WorkerSession &session) {
@@ -185,7 +189,9 @@ void PooledBackend::RunInWorker(const TaskPtr &task, WorkerSession &session) {
     // nothing to share; should it succeed all the same, the text is its meaning.
     return CompileInWorker(task, session, "");
   }
-  std::string semantic = SemanticCacheKey(answer->semantic_key(), task->request, options_.build);
+  std::string semantic =
+      KeyWithin(task->caller.name_space,
+                SemanticCacheKey(answer->semantic_key(), task->request, options_.build));
   const int64_t waited = session.queue_wait().count();
   if (CompiledPtr hit = cache_.FindSemantic(semantic)) {
     cache_.PutAlias(task->request_key, hit);
@@ -310,10 +316,13 @@ std::vector<v1::DeviceInfo> PooledBackend::Devices() {
   return devices;
 }
 
-absl::StatusOr<std::string> PooledBackend::ArtifactRecord(const std::string &key) {
-  CompiledPtr found = cache_.FindSemantic(key);
-  if (!found)
-    found = cache_.Find(key);
+absl::StatusOr<std::string> PooledBackend::ArtifactRecord(const std::string &key,
+                                                          const Caller &caller) {
+  CompiledPtr found = cache_.Find(KeyWithin(caller.name_space, key));
+  // A semantic key is shown as it is stored, so it opens its artifact to whoever knows it: where
+  // there are namespaces, request keys alone do.
+  if (!found && caller.name_space.empty())
+    found = cache_.FindSemantic(key);
   if (!found || found->outcome() != v1::OUTCOME_OK)
     return ServiceError(absl::StatusCode::kNotFound, "no artifact with this key is cached",
                         {.reason = "NO_SUCH_ARTIFACT"});

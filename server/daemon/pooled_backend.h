@@ -37,15 +37,15 @@ public:
   PooledBackend(Options options, ArtifactCache &cache, Spawner &spawner, Metrics &metrics);
   ~PooledBackend() override;
 
-  PendingPtr Compile(v1::CompileRequest request,
+  PendingPtr Compile(v1::CompileRequest request, const Caller &caller,
                      std::function<void(const CompileAnswer &)> done) override;
-  PendingPtr Check(v1::CheckRequest request,
+  PendingPtr Check(v1::CheckRequest request, const Caller &caller,
                    std::function<void(absl::StatusOr<v1::CheckReply>)> done) override;
   PendingPtr Launch(std::shared_ptr<LaunchWork> work,
                     std::function<void(LaunchAnswer)> done) override;
   std::vector<v1::DeviceInfo> Devices() override;
   const v1::GetCapabilitiesReply &capabilities() const override { return options_.capabilities; }
-  absl::StatusOr<std::string> ArtifactRecord(const std::string &key) override;
+  absl::StatusOr<std::string> ArtifactRecord(const std::string &key, const Caller &caller) override;
 
   // Takes no more work and waits for what runs until `deadline`.
   void Stop(std::chrono::steady_clock::time_point deadline);
@@ -64,7 +64,8 @@ public:
 private:
   struct CompileTask {
     v1::CompileRequest request;
-    std::string request_key;
+    std::string request_key; // within the caller's namespace
+    Caller caller;
   };
   using TaskPtr = std::shared_ptr<CompileTask>;
 

@@ -12,6 +12,8 @@ namespace {
 // Items of one batch that are under way at a time: a batch alone must not fill the queue.
 constexpr size_t kBatchWindow = 32;
 constexpr int kMaxBatch = 10'000;
+// Within a tenant, batches give way to calls that somebody waits for.
+constexpr int kBatchPriority = -1;
 
 // The fields of a reply that differ from call to call.
 v1::CompileReply CallFields(const CompileAnswer &answer, int64_t service_ns) {
@@ -44,7 +46,7 @@ public:
   void Start(ServiceContext &service, grpc::CallbackServerContext *context,
              const grpc::ByteBuffer *bytes) {
     v1::CompileRequest request;
-    absl::Status status = scope_.Enter();
+    absl::Status status = scope_.Enter(*context);
     if (status.ok()) {
       grpc::ByteBuffer copy(*bytes);
       if (!grpc::SerializationTraits<v1::CompileRequest>::Deserialize(&copy, &request).ok())
@@ -57,10 +59,12 @@ public:
     if (!status.ok())
       return state_->FinishOnce([&](CompileCall &call) { call.End(ToGrpcStatus(status)); });
     NameRequest(&request, *context);
+    scope_.About(request.request_id(), request.kernel());
+    const Caller caller = scope_.caller();
     // After this line the call may be over and this object gone: only `state` may be touched.
     std::shared_ptr<State> state = state_;
     PendingPtr pending =
-        service.backend.Compile(std::move(request), [state](const CompileAnswer &answer) {
+        service.backend.Compile(std::move(request), caller, [state](const CompileAnswer &answer) {
           state->FinishOnce([&](CompileCall &call) { call.Deliver(answer); });
         });
     state->SetPending(std::move(pending));
@@ -123,7 +127,7 @@ public:
 
   void Start(ServiceContext &service, const grpc::CallbackServerContext &context,
              v1::CheckRequest request) {
-    absl::Status status = scope_.Enter();
+    absl::Status status = scope_.Enter(context);
     if (status.ok())
       status = CheckKnownFields(request, context, service.backend);
     if (status.ok())
@@ -133,14 +137,14 @@ public:
       return state->FinishOnce([&](CheckCall &call) { call.End(ToGrpcStatus(status)); });
     if (request.request_id().empty())
       request.set_request_id(NewRequestId());
-    PendingPtr pending =
-        service.backend.Check(std::move(request), [state](absl::StatusOr<v1::CheckReply> answer) {
-          state->FinishOnce([&](CheckCall &call) {
-            if (answer.ok())
-              *call.reply_ = *std::move(answer);
-            call.End(ToGrpcStatus(answer.status()));
-          });
-        });
+    PendingPtr pending = service.backend.Check(std::move(request), scope_.caller(),
+                                               [state](absl::StatusOr<v1::CheckReply> answer) {
+                                                 state->FinishOnce([&](CheckCall &call) {
+                                                   if (answer.ok())
+                                                     *call.reply_ = *std::move(answer);
+                                                   call.End(ToGrpcStatus(answer.status()));
+                                                 });
+                                               });
     std::lock_guard lock(state->mutex);
     state->pending = std::move(pending);
     if (state->cancelled && state->pending)
@@ -199,7 +203,7 @@ public:
   }
 
   void Begin() {
-    absl::Status status = scope_.Enter();
+    absl::Status status = scope_.Enter(context_);
     if (status.ok())
       status = CheckKnownFields(request_, context_, service_.backend);
     if (status.ok() && request_.requests_size() > kMaxBatch)
@@ -294,7 +298,8 @@ private:
     };
     if (absl::Status s = CheckCompileRequest(item); !s.ok())
       return deliver({s, v1::CACHE_RESULT_UNSPECIFIED, "", 0});
-    PendingPtr pending = service_.backend.Compile(std::move(item), deliver);
+    PendingPtr pending =
+        service_.backend.Compile(std::move(item), scope_.caller(kBatchPriority), deliver);
     std::lock_guard lock(state->mutex);
     if (pending && state->call)
       state->pending.push_back(std::move(pending));
@@ -351,9 +356,16 @@ grpc::ServerUnaryReactor *
 CompilerServiceImpl::GetCapabilities(grpc::CallbackServerContext *context,
                                      const v1::GetCapabilitiesRequest *request,
                                      v1::GetCapabilitiesReply *reply) {
+  CallScope scope(service_, "GetCapabilities");
+  absl::Status status = scope.Enter(*context, /*counted=*/false);
+  if (status.ok())
+    status = CheckKnownFields(*request, *context, service_.backend);
+  if (status.ok())
+    *reply = service_.backend.capabilities();
+  const grpc::Status ends = ToGrpcStatus(status);
+  scope.Ends(ends);
   grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
-  *reply = service_.backend.capabilities();
-  reactor->Finish(ToGrpcStatus(CheckKnownFields(*request, *context, service_.backend)));
+  reactor->Finish(ends);
   return reactor;
 }
 

@@ -25,9 +25,9 @@ grpc::ServerUnaryReactor *ExecutionServiceImpl::Profile(grpc::CallbackServerCont
                                                         const v1::ProfileRequest *request,
                                                         google::longrunning::Operation *reply) {
   CallScope scope(service_, "Profile");
-  absl::Status status = scope.Enter();
+  absl::Status status = scope.Enter(*context);
   if (status.ok())
-    status = StartProfile(*request, *context, reply);
+    status = StartProfile(*request, *context, scope.tenant(), reply);
   grpc::Status ends = ToGrpcStatus(status);
   scope.Ends(ends);
   grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
@@ -37,6 +37,7 @@ grpc::ServerUnaryReactor *ExecutionServiceImpl::Profile(grpc::CallbackServerCont
 
 absl::Status ExecutionServiceImpl::StartProfile(const v1::ProfileRequest &request,
                                                 const grpc::CallbackServerContext &context,
+                                                const TenantPtr &tenant,
                                                 google::longrunning::Operation *reply) {
   if (absl::Status s = CheckKnownFields(request, context, service_.backend); !s.ok())
     return s;
@@ -49,13 +50,13 @@ absl::Status ExecutionServiceImpl::StartProfile(const v1::ProfileRequest &reques
     return ServiceError(absl::StatusCode::kInvalidArgument,
                         "Profile sends no outputs back; use Run for them",
                         {.reason = "INVALID_REQUEST"});
-  auto inputs = std::make_shared<RunInputs>(service_);
+  auto inputs = std::make_shared<RunInputs>(service_, tenant);
   if (absl::Status s = inputs->Accept(start, /*chunks_allowed=*/false); !s.ok())
     return s;
   if (absl::Status s = inputs->Seal(); !s.ok())
     return s;
 
-  auto operation = operations_.Create(nullptr);
+  auto operation = operations_.Create(tenant->name(), nullptr);
   if (!operation.ok())
     return operation.status();
   const std::string name = operation->name();
@@ -79,15 +80,15 @@ absl::Status ExecutionServiceImpl::StartProfile(const v1::ProfileRequest &reques
     *reply.mutable_result() = std::move(result.done);
     store->Finish(name, reply);
   };
-  auto flow = std::make_shared<RunFlow>(service_, std::move(start), std::move(inputs), measure,
-                                        std::move(events));
+  auto flow = std::make_shared<RunFlow>(service_, tenant, std::move(start), std::move(inputs),
+                                        measure, std::move(events));
   // The flow keeps itself alive while it works; the operation only knows how to stop it.
   operations_.SetCancel(name, [weak = std::weak_ptr<RunFlow>(flow)] {
     if (auto flow = weak.lock())
       flow->Cancel();
   });
   flow->Start();
-  auto now = operations_.Get(name);
+  auto now = operations_.Get(tenant->name(), name);
   *reply = now.ok() ? *std::move(now) : *std::move(operation);
   return absl::OkStatus();
 }

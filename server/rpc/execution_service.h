@@ -24,7 +24,7 @@ public:
 
 private:
   absl::Status StartProfile(const v1::ProfileRequest &request,
-                            const grpc::CallbackServerContext &context,
+                            const grpc::CallbackServerContext &context, const TenantPtr &tenant,
                             google::longrunning::Operation *reply);
 
   ServiceContext &service_;

@@ -14,10 +14,27 @@ using google::longrunning::Operation;
 
 namespace {
 
+constexpr uint64_t kMaxJournalGrowth = 64 << 20;
+
 absl::Status NoSuchOperation(const std::string &name) {
   return ServiceError(absl::StatusCode::kNotFound,
                       absl::StrCat("there is no operation '", name, "'"),
                       {.reason = "NO_SUCH_OPERATION"});
+}
+
+// One call that looks at something, or changes it, at once.
+grpc::ServerUnaryReactor *Small(ServiceContext &service, const char *method,
+                                grpc::CallbackServerContext *context,
+                                const std::function<absl::Status(const std::string &owner)> &work) {
+  CallScope scope(service, method);
+  absl::Status status = scope.Enter(*context, /*counted=*/false);
+  if (status.ok())
+    status = work(scope.tenant()->name());
+  const grpc::Status ends = ToGrpcStatus(status);
+  scope.Ends(ends);
+  grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
+  reactor->Finish(ends);
+  return reactor;
 }
 
 std::string NewName() {
@@ -30,8 +47,8 @@ std::string NewName() {
 // One WaitOperation call. The operation's end, the timeout and the caller's leaving race.
 class WaitCall final : public grpc::ServerUnaryReactor {
 public:
-  WaitCall(OperationStore &store, std::string name, Operation *reply)
-      : store_(store), name_(std::move(name)), reply_(reply) {}
+  WaitCall(OperationStore &store, std::string owner, std::string name, Operation *reply)
+      : store_(store), owner_(std::move(owner)), name_(std::move(name)), reply_(reply) {}
 
   void Begin(std::optional<std::chrono::nanoseconds> timeout) {
     if (timeout) {
@@ -63,7 +80,7 @@ private:
     if (ended_)
       return;
     ended_ = true;
-    absl::StatusOr<Operation> operation = store_.Get(name_);
+    absl::StatusOr<Operation> operation = store_.Get(owner_, name_);
     if (operation.ok())
       *reply_ = *operation;
     ++holds_; // over Finish, after which OnDone may come at any time
@@ -86,7 +103,7 @@ private:
   }
 
   OperationStore &store_;
-  const std::string name_;
+  const std::string owner_, name_;
   Operation *reply_;
   grpc::Alarm alarm_;
   std::mutex mutex_;
@@ -97,7 +114,31 @@ private:
 
 } // namespace
 
-absl::StatusOr<Operation> OperationStore::Create(std::function<void()> cancel) {
+absl::Status OperationStore::KeepAt(const std::string &path) {
+  std::vector<OperationJournal::Stored> stored;
+  auto journal = OperationJournal::Open(path, &stored);
+  if (!journal.ok())
+    return journal.status();
+  std::lock_guard lock(mutex_);
+  for (OperationJournal::Stored &one : stored) {
+    if (!one.operation.done()) {
+      *one.operation.mutable_error() = ToRpcStatus(ServiceError(
+          absl::StatusCode::kAborted,
+          "the service ended while the operation ran, and has been started again: begin "
+          "the operation anew",
+          {.reason = "SERVICE_RESTARTED"}));
+      one.operation.set_done(true);
+    }
+    entries_[one.operation.name()] = {
+        one.owner, one.operation, nullptr, false, std::chrono::steady_clock::now(), {}};
+  }
+  (*journal)->Rewrite(stored);
+  journal_ = *std::move(journal);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Operation> OperationStore::Create(const std::string &owner,
+                                                 std::function<void()> cancel) {
   std::lock_guard lock(mutex_);
   if (entries_.size() >= max_operations_) {
     // Results that wait to be fetched make room, the oldest first.
@@ -111,11 +152,15 @@ absl::StatusOr<Operation> OperationStore::Create(std::function<void()> cancel) {
           absl::StatusCode::kResourceExhausted,
           "too many operations are under way; try again later",
           {.reason = "TOO_MANY_OPERATIONS", .retry_after = std::chrono::milliseconds(1000)});
+    if (journal_)
+      journal_->Delete(oldest->first);
     entries_.erase(oldest);
   }
   Operation operation;
   operation.set_name(NewName());
-  entries_[operation.name()] = {operation, std::move(cancel), false, {}, {}};
+  if (journal_)
+    journal_->Put(owner, operation);
+  entries_[operation.name()] = {owner, operation, std::move(cancel), false, {}, {}};
   return operation;
 }
 
@@ -151,6 +196,8 @@ void OperationStore::End(const std::string &name, const std::function<void(Opera
     Entry &entry = found->second;
     fill(entry.operation);
     entry.operation.set_done(true);
+    if (journal_)
+      journal_->Put(entry.owner, entry.operation);
     entry.ended = std::chrono::steady_clock::now();
     entry.cancel = nullptr;
     waiters.swap(entry.waiters);
@@ -167,28 +214,31 @@ void OperationStore::Fail(const std::string &name, const absl::Status &status) {
   End(name, [&](Operation &operation) { *operation.mutable_error() = ToRpcStatus(status); });
 }
 
-absl::StatusOr<Operation> OperationStore::Get(const std::string &name) const {
+absl::StatusOr<Operation> OperationStore::Get(const std::string &owner,
+                                              const std::string &name) const {
   std::lock_guard lock(mutex_);
   auto found = entries_.find(name);
-  if (found == entries_.end())
+  if (found == entries_.end() || found->second.owner != owner)
     return NoSuchOperation(name);
   return found->second.operation;
 }
 
-std::vector<Operation> OperationStore::List(const std::string &after, size_t limit) const {
+std::vector<Operation> OperationStore::List(const std::string &owner, const std::string &after,
+                                            size_t limit) const {
   std::lock_guard lock(mutex_);
   std::vector<Operation> list;
   for (auto it = entries_.upper_bound(after); it != entries_.end() && list.size() < limit; ++it)
-    list.push_back(it->second.operation);
+    if (it->second.owner == owner)
+      list.push_back(it->second.operation);
   return list;
 }
 
-absl::Status OperationStore::Cancel(const std::string &name) {
+absl::Status OperationStore::Cancel(const std::string &owner, const std::string &name) {
   std::function<void()> cancel;
   {
     std::lock_guard lock(mutex_);
     auto found = entries_.find(name);
-    if (found == entries_.end())
+    if (found == entries_.end() || found->second.owner != owner)
       return NoSuchOperation(name);
     if (found->second.operation.done())
       return absl::OkStatus();
@@ -201,15 +251,17 @@ absl::Status OperationStore::Cancel(const std::string &name) {
   return absl::OkStatus();
 }
 
-absl::Status OperationStore::Delete(const std::string &name) {
+absl::Status OperationStore::Delete(const std::string &owner, const std::string &name) {
   Entry gone; // waiters are called without the lock
   {
     std::lock_guard lock(mutex_);
     auto found = entries_.find(name);
-    if (found == entries_.end())
+    if (found == entries_.end() || found->second.owner != owner)
       return NoSuchOperation(name);
     gone = std::move(found->second);
     entries_.erase(found);
+    if (journal_)
+      journal_->Delete(name);
   }
   for (auto &[id, waiter] : gone.waiters)
     waiter();
@@ -245,63 +297,83 @@ size_t OperationStore::running() const {
 void OperationStore::Sweep() {
   const auto limit = std::chrono::steady_clock::now() - std::chrono::hours(1);
   std::lock_guard lock(mutex_);
+  const size_t before = entries_.size();
   std::erase_if(entries_,
                 [&](const auto &e) { return e.second.operation.done() && e.second.ended < limit; });
+  if (!journal_ || (entries_.size() == before && journal_->grown() < kMaxJournalGrowth))
+    return;
+  std::vector<OperationJournal::Stored> all;
+  for (const auto &[name, entry] : entries_)
+    all.push_back({entry.owner, entry.operation});
+  journal_->Rewrite(all);
 }
 
 grpc::ServerUnaryReactor *
 OperationsService::ListOperations(grpc::CallbackServerContext *context,
                                   const google::longrunning::ListOperationsRequest *request,
                                   google::longrunning::ListOperationsResponse *reply) {
-  const size_t limit = request->page_size() > 0 ? std::min(request->page_size(), 1000) : 100;
-  // The token is the last name of the page before.
-  std::vector<Operation> page = store_.List(request->page_token(), limit + 1);
-  if (page.size() > limit) {
-    page.resize(limit);
-    reply->set_next_page_token(page.back().name());
-  }
-  for (Operation &operation : page)
-    *reply->add_operations() = std::move(operation);
-  grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+  return Small(service_, "ListOperations", context, [&](const std::string &owner) {
+    const size_t limit = request->page_size() > 0 ? std::min(request->page_size(), 1000) : 100;
+    // The token is the last name of the page before.
+    std::vector<Operation> page = store_.List(owner, request->page_token(), limit + 1);
+    if (page.size() > limit) {
+      page.resize(limit);
+      reply->set_next_page_token(page.back().name());
+    }
+    for (Operation &operation : page)
+      *reply->add_operations() = std::move(operation);
+    return absl::OkStatus();
+  });
 }
 
 grpc::ServerUnaryReactor *
 OperationsService::GetOperation(grpc::CallbackServerContext *context,
                                 const google::longrunning::GetOperationRequest *request,
                                 Operation *reply) {
-  absl::StatusOr<Operation> operation = store_.Get(request->name());
-  if (operation.ok())
-    *reply = *std::move(operation);
-  grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(operation.status()));
-  return reactor;
+  return Small(service_, "GetOperation", context, [&](const std::string &owner) {
+    absl::StatusOr<Operation> operation = store_.Get(owner, request->name());
+    if (operation.ok())
+      *reply = *std::move(operation);
+    return operation.status();
+  });
 }
 
 grpc::ServerUnaryReactor *
 OperationsService::DeleteOperation(grpc::CallbackServerContext *context,
                                    const google::longrunning::DeleteOperationRequest *request,
                                    google::protobuf::Empty *) {
-  grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(store_.Delete(request->name())));
-  return reactor;
+  return Small(service_, "DeleteOperation", context,
+               [&](const std::string &owner) { return store_.Delete(owner, request->name()); });
 }
 
 grpc::ServerUnaryReactor *
 OperationsService::CancelOperation(grpc::CallbackServerContext *context,
                                    const google::longrunning::CancelOperationRequest *request,
                                    google::protobuf::Empty *) {
-  grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(store_.Cancel(request->name())));
-  return reactor;
+  return Small(service_, "CancelOperation", context,
+               [&](const std::string &owner) { return store_.Cancel(owner, request->name()); });
 }
 
 grpc::ServerUnaryReactor *
-OperationsService::WaitOperation(grpc::CallbackServerContext *,
+OperationsService::WaitOperation(grpc::CallbackServerContext *context,
                                  const google::longrunning::WaitOperationRequest *request,
                                  Operation *reply) {
-  auto *call = new WaitCall(store_, request->name(), reply);
+  std::string owner;
+  {
+    CallScope scope(service_, "WaitOperation");
+    absl::Status status = scope.Enter(*context, /*counted=*/false);
+    if (status.ok())
+      status = store_.Get(scope.tenant()->name(), request->name()).status();
+    const grpc::Status ends = ToGrpcStatus(status);
+    scope.Ends(ends);
+    if (!status.ok()) {
+      grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
+      reactor->Finish(ends);
+      return reactor;
+    }
+    owner = scope.tenant()->name();
+  }
+  auto *call = new WaitCall(store_, std::move(owner), request->name(), reply);
   std::optional<std::chrono::nanoseconds> timeout;
   if (request->has_timeout()) // without one, the call's own deadline bounds it
     timeout = std::chrono::seconds(std::clamp<int64_t>(request->timeout().seconds(), 0, 86'400)) +

@@ -1,4 +1,5 @@
-// google.longrunning.Operations, kept in memory: they end with the process.
+// google.longrunning.Operations. With a journal they outlive the process: what is done stays, and
+// what ran when the process ended is ABORTED.
 #ifndef PYASC_SERVER_RPC_OPERATIONS_H
 #define PYASC_SERVER_RPC_OPERATIONS_H
 
@@ -12,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "google/longrunning/operations.grpc.pb.h"
+#include "server/rpc/operation_journal.h"
 #include "server/rpc/service_context.h"
 
 namespace pyasc::server {
@@ -21,19 +23,27 @@ class OperationStore {
 public:
   explicit OperationStore(size_t max_operations) : max_operations_(max_operations) {}
 
+  // Takes over what a process before this one left at `path`, and keeps it there from now on.
+  // REQUIRES: there is no operation yet.
+  absl::Status KeepAt(const std::string &path);
+
   // A new operation that runs; `cancel` is called once, if it is cancelled. RESOURCE_EXHAUSTED
   // when there are too many that still run.
-  absl::StatusOr<google::longrunning::Operation> Create(std::function<void()> cancel);
+  absl::StatusOr<google::longrunning::Operation> Create(const std::string &owner,
+                                                        std::function<void()> cancel);
   // The handle to cancel by may be known only later.
   void SetCancel(const std::string &name, std::function<void()> cancel);
   void SetMetadata(const std::string &name, const google::protobuf::Message &metadata);
   void Finish(const std::string &name, const google::protobuf::Message &response);
   void Fail(const std::string &name, const absl::Status &status);
 
-  absl::StatusOr<google::longrunning::Operation> Get(const std::string &name) const;
-  std::vector<google::longrunning::Operation> List(const std::string &after, size_t limit) const;
-  absl::Status Cancel(const std::string &name);
-  absl::Status Delete(const std::string &name);
+  // What follows knows the operations of `owner` alone; others are NOT_FOUND.
+  absl::StatusOr<google::longrunning::Operation> Get(const std::string &owner,
+                                                     const std::string &name) const;
+  std::vector<google::longrunning::Operation> List(const std::string &owner,
+                                                   const std::string &after, size_t limit) const;
+  absl::Status Cancel(const std::string &owner, const std::string &name);
+  absl::Status Delete(const std::string &owner, const std::string &name);
   // Calls `done` once: when the operation is done, or at once when it is or is unknown; returns
   // an id for StopWaiting, 0 when `done` was called.
   uint64_t Wait(const std::string &name, std::function<void()> done);
@@ -46,6 +56,7 @@ public:
 
 private:
   struct Entry {
+    std::string owner;
     google::longrunning::Operation operation;
     std::function<void()> cancel;
     bool cancelled = false;
@@ -58,11 +69,13 @@ private:
   mutable std::mutex mutex_;
   uint64_t next_waiter_ = 1;
   std::map<std::string, Entry> entries_;
+  std::unique_ptr<OperationJournal> journal_; // may be null
 };
 
 class OperationsService final : public google::longrunning::Operations::CallbackService {
 public:
-  explicit OperationsService(OperationStore &store) : store_(store) {}
+  OperationsService(ServiceContext &service, OperationStore &store)
+      : service_(service), store_(store) {}
 
   grpc::ServerUnaryReactor *
   ListOperations(grpc::CallbackServerContext *context,
@@ -84,6 +97,7 @@ public:
                                           google::longrunning::Operation *reply) override;
 
 private:
+  ServiceContext &service_;
   OperationStore &store_;
 };
 

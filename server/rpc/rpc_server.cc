@@ -7,6 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/security/tls_certificate_provider.h"
+#include "grpcpp/security/tls_credentials_options.h"
+#include "spdlog/spdlog.h"
 
 namespace pyasc::server {
 namespace {
@@ -29,9 +32,26 @@ std::string SocketPath(const std::string &address) {
 
 RpcServer::RpcServer(Options options, ServiceContext &service)
     : options_(std::move(options)), compiler_(service), execution_(service, operations_),
-      operations_service_(operations_), artifacts_(service, executor_), devices_(service) {
+      operations_service_(service, operations_), artifacts_(service, executor_), devices_(service) {
   if (options_.admin)
-    admin_.emplace(*options_.admin, admin_executor_);
+    admin_.emplace(service, *options_.admin, admin_executor_);
+}
+
+std::shared_ptr<grpc::ServerCredentials>
+RpcServer::CredentialsFor(const std::string &address) const {
+  namespace tls = grpc::experimental;
+  if (options_.tls_certificate.empty() || !SocketPath(address).empty())
+    return grpc::InsecureServerCredentials();
+  auto files = std::make_shared<tls::FileWatcherCertificateProvider>(
+      options_.tls_key, options_.tls_certificate, options_.tls_client_ca,
+      static_cast<unsigned>(options_.tls_refresh_seconds));
+  tls::TlsServerCredentialsOptions credentials(files);
+  credentials.watch_identity_key_cert_pairs();
+  if (!options_.tls_client_ca.empty()) {
+    credentials.watch_root_certs();
+    credentials.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  }
+  return tls::TlsServerCredentials(credentials);
 }
 
 absl::Status RpcServer::LockSockets() {
@@ -56,6 +76,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   std::unique_ptr<RpcServer> rpc(new RpcServer(std::move(options), service));
   if (absl::Status s = rpc->LockSockets(); !s.ok())
     return s;
+  if (!rpc->options_.operations_file.empty())
+    if (absl::Status s = rpc->operations_.KeepAt(rpc->options_.operations_file); !s.ok())
+      spdlog::warn("operations will not survive a restart: {}", std::string(s.message()));
   if (rpc->admin_) {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -63,7 +86,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   grpc::ServerBuilder builder;
   std::vector<int> ports(rpc->options_.listen.size());
   for (size_t i = 0; i < ports.size(); ++i)
-    builder.AddListeningPort(rpc->options_.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
+    builder.AddListeningPort(rpc->options_.listen[i], rpc->CredentialsFor(rpc->options_.listen[i]),
+                             &ports[i]);
+  // A compressed message may unfold to any size.
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   // gRPC itself takes in whatever comes: one connection may have so many calls under way (its
   // further ones wait on their side), and all together so much memory in buffers.

@@ -22,6 +22,12 @@ public:
   struct Options {
     // "unix:/path", "127.0.0.1:port".
     std::vector<std::string> listen;
+    // PEM files for addresses that are no Unix sockets; "": no TLS. With a client CA callers need a
+    // certificate. The files are read again when they change.
+    std::string tls_certificate, tls_key, tls_client_ca;
+    int64_t tls_refresh_seconds = 60;
+    // Where operations outlive the process; "": they do not.
+    std::string operations_file;
     // Health, reflection, artifacts and administration are the daemon's.
     std::optional<AdminServiceImpl::Hooks> admin;
   };
@@ -39,6 +45,7 @@ public:
 
 private:
   RpcServer(Options options, ServiceContext &service);
+  std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const std::string &address) const;
   absl::Status LockSockets();
 
   Options options_;

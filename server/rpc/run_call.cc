@@ -16,14 +16,15 @@ constexpr size_t kMaxWaiting = 100'000;
 
 RunCall::RunCall(ServiceContext &service, grpc::CallbackServerContext *context)
     : service_(service), context_(context), scope_(service, "Run"), link_(std::make_shared<Link>()),
-      inputs_(std::make_shared<RunInputs>(service)) {
+      inputs_(nullptr) {
   link_->call = this;
 }
 
 void RunCall::Begin() {
   std::lock_guard lock(link_->mutex);
-  if (absl::Status s = scope_.Enter(); !s.ok())
+  if (absl::Status s = scope_.Enter(*context_); !s.ok())
     return End(ToGrpcStatus(s));
+  inputs_ = std::make_shared<RunInputs>(service_, scope_.tenant());
   StartRead(&request_);
 }
 
@@ -64,6 +65,7 @@ absl::Status RunCall::TakeStart() {
   started_ = true;
   start_ = std::move(*request_.mutable_start());
   NameRequest(start_.mutable_compile(), *context_);
+  scope_.About(start_.compile().request_id(), start_.compile().kernel());
   if (absl::Status s = CheckCompileRequest(start_.compile()); !s.ok())
     return s;
   return inputs_->Accept(start_, /*chunks_allowed=*/true);
@@ -95,8 +97,8 @@ void RunCall::StartFlow() {
     if (link->call)
       link->call->OnFlowDone(std::move(result));
   };
-  flow_ = std::make_shared<RunFlow>(service_, std::move(start_), std::move(inputs_),
-                                    MeasureOptions{}, std::move(events));
+  flow_ = std::make_shared<RunFlow>(service_, scope_.tenant(), std::move(start_),
+                                    std::move(inputs_), MeasureOptions{}, std::move(events));
 }
 
 void RunCall::OnFlowDone(FlowResult result) {

@@ -37,19 +37,21 @@ const char *CacheName(v1::CacheResult cache) {
 
 } // namespace
 
-RunFlow::RunFlow(ServiceContext &service, v1::RunStart start, std::shared_ptr<RunInputs> inputs,
-                 MeasureOptions measure, Events events)
-    : service_(service), start_(std::move(start)), inputs_(std::move(inputs)), measure_(measure),
-      events_(std::move(events)) {}
+RunFlow::RunFlow(ServiceContext &service, TenantPtr tenant, v1::RunStart start,
+                 std::shared_ptr<RunInputs> inputs, MeasureOptions measure, Events events)
+    : service_(service), tenant_(std::move(tenant)), start_(std::move(start)),
+      inputs_(std::move(inputs)), measure_(measure), events_(std::move(events)) {}
 
 void RunFlow::Start() {
   begin_ = std::chrono::steady_clock::now();
   CompleteSignature(start_);
   if (absl::Status s = CheckCompileRequest(start_.compile()); !s.ok())
     return End({s, {}, {}, nullptr, nullptr});
+  if (absl::Status s = tenant_->CheckDeviceTime(); !s.ok())
+    return End({s, {}, {}, nullptr, nullptr});
   ReportStage("compiling");
   v1::CompileRequest request = start_.compile();
-  SetPending(1, service_.backend.Compile(std::move(request),
+  SetPending(1, service_.backend.Compile(std::move(request), tenant_->caller(0),
                                          [self = shared_from_this()](const CompileAnswer &answer) {
                                            self->OnCompiled(answer);
                                          }));
@@ -133,6 +135,7 @@ absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
     return s;
   work_ = std::make_shared<LaunchWork>();
   work_->target = start_.compile().target();
+  work_->share = tenant_->caller(0).share;
   if (start_.options().has_device())
     work_->ordinal = start_.options().device();
   work_->compiled = compiled;
@@ -300,6 +303,7 @@ absl::Status RunFlow::AddOutput(const std::string &name,
 }
 
 void RunFlow::OnLaunched(LaunchAnswer answer) {
+  tenant_->ChargeDeviceTime(answer.lease);
   FlowResult result;
   result.status = answer.status;
   v1::RunDone &done = result.done;

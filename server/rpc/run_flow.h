@@ -48,8 +48,8 @@ public:
     std::function<void(FlowResult)> on_done;
   };
 
-  RunFlow(ServiceContext &service, v1::RunStart start, std::shared_ptr<RunInputs> inputs,
-          MeasureOptions measure, Events events);
+  RunFlow(ServiceContext &service, TenantPtr tenant, v1::RunStart start,
+          std::shared_ptr<RunInputs> inputs, MeasureOptions measure, Events events);
   // REQUIRES: the inputs are sealed. Called once.
   void Start();
   // No more events; a launch under way is ended.
@@ -72,6 +72,7 @@ private:
   void SetPending(int step, PendingPtr pending);
 
   ServiceContext &service_;
+  const TenantPtr tenant_;
   v1::RunStart start_;
   std::shared_ptr<RunInputs> inputs_;
   const MeasureOptions measure_;

@@ -31,11 +31,20 @@ absl::Status ByteLease::Take(int64_t bytes, const char *what) {
                                      FormatBytes(service_.max_run_bytes),
                                      " are allowed (the service's --max-run-bytes)"),
                         {.reason = "RUN_TOO_LARGE"});
-  if (!service_.admission.TakeBytes(bytes, service_.max_total_bytes))
+  if (!tenant_->TakeBytes(bytes))
+    return ServiceError(absl::StatusCode::kResourceExhausted,
+                        absl::StrCat("tenant '", tenant_->name(),
+                                     "' may not hold that many bytes of tensors at a time"),
+                        {.reason = "TENANT_BYTES",
+                         .metadata = {{"tenant", tenant_->name()}},
+                         .retry_after = std::chrono::milliseconds(500)});
+  if (!service_.admission.TakeBytes(bytes, service_.max_total_bytes)) {
+    tenant_->GiveBytes(bytes);
     return ServiceError(
         absl::StatusCode::kResourceExhausted,
         "the service has no memory left for the tensors of another run",
         {.reason = "TENSOR_MEMORY_FULL", .retry_after = std::chrono::milliseconds(500)});
+  }
   held_ = wanted;
   return absl::OkStatus();
 }

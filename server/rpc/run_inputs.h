@@ -13,11 +13,15 @@
 
 namespace pyasc::server {
 
-// Bytes taken from the service's budget, given back by the destructor.
+// Bytes taken from the budgets of the service and of a tenant, given back by the destructor.
 class ByteLease {
 public:
-  explicit ByteLease(ServiceContext &service) : service_(service) {}
-  ~ByteLease() { service_.admission.GiveBytes(held_); }
+  ByteLease(ServiceContext &service, TenantPtr tenant)
+      : service_(service), tenant_(std::move(tenant)) {}
+  ~ByteLease() {
+    service_.admission.GiveBytes(held_);
+    tenant_->GiveBytes(held_);
+  }
   ByteLease(const ByteLease &) = delete;
   ByteLease &operator=(const ByteLease &) = delete;
   // RESOURCE_EXHAUSTED: more than one run may hold, or than the service has left.
@@ -26,6 +30,7 @@ public:
 
 private:
   ServiceContext &service_;
+  const TenantPtr tenant_;
   uint64_t held_ = 0;
 };
 
@@ -38,7 +43,7 @@ public:
     bool chunked = false;
   };
 
-  explicit RunInputs(ServiceContext &service) : lease_(service) {}
+  RunInputs(ServiceContext &service, TenantPtr tenant) : lease_(service, std::move(tenant)) {}
   // Takes the arguments of `start`; inline data is moved out of it. INVALID_ARGUMENT,
   // RESOURCE_EXHAUSTED, UNIMPLEMENTED (buffer handles).
   absl::Status Accept(v1::RunStart &start, bool chunks_allowed);

@@ -179,15 +179,30 @@ void NameRequest(v1::CompileRequest *request, const grpc::CallbackServerContext 
     request->clear_traceparent();
 }
 
-absl::Status CallScope::Enter() {
-  absl::Status status = service_.admission.Enter();
-  entered_ = status.ok();
-  return status;
+absl::Status CallScope::Enter(const grpc::CallbackServerContext &context, bool counted) {
+  if (service_.audit)
+    peer_ = context.peer();
+  absl::StatusOr<TenantPtr> tenant = service_.tenants.Authenticate(context);
+  if (!tenant.ok())
+    return tenant.status();
+  tenant_ = *std::move(tenant);
+  if (!counted)
+    return absl::OkStatus();
+  if (absl::Status s = service_.admission.Enter(); !s.ok())
+    return s;
+  if (absl::Status s = tenant_->Enter(); !s.ok()) {
+    service_.admission.Leave();
+    return s;
+  }
+  entered_ = true;
+  return absl::OkStatus();
 }
 
 CallScope::~CallScope() {
-  if (entered_)
+  if (entered_) {
+    tenant_->Leave();
     service_.admission.Leave();
+  }
   static constexpr const char *kCodes[] = {"OK",
                                            "CANCELLED",
                                            "UNKNOWN",
@@ -206,8 +221,16 @@ CallScope::~CallScope() {
                                            "DATA_LOSS",
                                            "UNAUTHENTICATED"};
   int code = code_;
-  service_.metrics.ObserveRpc(method_, code >= 0 && code < 17 ? kCodes[code] : "UNKNOWN",
-                              static_cast<double>(elapsed_ns()) * 1e-9);
+  const char *name = code >= 0 && code < 17 ? kCodes[code] : "UNKNOWN";
+  service_.metrics.ObserveRpc(method_, name, static_cast<double>(elapsed_ns()) * 1e-9);
+  if (service_.audit)
+    service_.audit->Write({.tenant = tenant_ ? tenant_->name() : "",
+                           .peer = peer_,
+                           .method = method_,
+                           .code = name,
+                           .request_id = request_id_,
+                           .kernel = kernel_,
+                           .milliseconds = static_cast<double>(elapsed_ns()) * 1e-6});
 }
 
 } // namespace pyasc::server

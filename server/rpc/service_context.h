@@ -15,6 +15,8 @@
 #include "grpcpp/grpcpp.h"
 #include "server/core/backend.h"
 #include "server/metrics/metrics.h"
+#include "server/rpc/audit_log.h"
+#include "server/rpc/tenants.h"
 
 namespace pyasc::server {
 
@@ -54,6 +56,8 @@ struct ServiceContext {
   Backend &backend;
   Metrics &metrics;
   Admission &admission;
+  TenantTable &tenants;
+  AuditLog *audit = nullptr; // none
   // Largest sum of the tensors of one run, and of all runs at a time.
   std::atomic<uint64_t> max_run_bytes = 4ull << 30;
   std::atomic<uint64_t> max_total_bytes = 8ull << 30;
@@ -79,8 +83,8 @@ std::string NewRequestId();
 // not look like either is dropped: it goes into logs as it is.
 void NameRequest(v1::CompileRequest *request, const grpc::CallbackServerContext &context);
 
-// One admitted call; observes its time and code when it ends. Move-only in spirit: owned by the
-// call's reactor.
+// One admitted call of a tenant; observes its time and code when it ends. Owned by the call's
+// reactor.
 class CallScope {
 public:
   CallScope(ServiceContext &service, const char *method)
@@ -88,7 +92,20 @@ public:
   ~CallScope();
   CallScope(const CallScope &) = delete;
   CallScope &operator=(const CallScope &) = delete;
-  absl::Status Enter();
+  // UNAUTHENTICATED, RESOURCE_EXHAUSTED, UNAVAILABLE. `counted`: it takes one of the places for
+  // calls; small ones, which only look at something, do not.
+  absl::Status Enter(const grpc::CallbackServerContext &context, bool counted = true);
+  // REQUIRES: Enter() was OK.
+  const TenantPtr &tenant() const { return tenant_; }
+  // Batches give way to what somebody waits for.
+  Caller caller(int priority = 0) const { return tenant_->caller(priority); }
+  // For the audit log.
+  void About(const std::string &request_id, const std::string &kernel) {
+    if (service_.audit) {
+      request_id_ = request_id;
+      kernel_ = kernel;
+    }
+  }
   // The code that the call ends with.
   void Ends(const grpc::Status &status) { code_ = status.error_code(); }
   int64_t elapsed_ns() const {
@@ -100,7 +117,9 @@ private:
   const char *method_;
   std::chrono::steady_clock::time_point begin_;
   std::atomic<int> code_{grpc::StatusCode::CANCELLED};
+  TenantPtr tenant_;
   bool entered_ = false;
+  std::string peer_, request_id_, kernel_; // with an audit log only
 };
 
 } // namespace pyasc::server

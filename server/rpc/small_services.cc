@@ -19,9 +19,13 @@ absl::Status NoBuffers() {
                       {.reason = "NO_BUFFER_HANDLES"});
 }
 
-absl::Status CheckLocal(const grpc::CallbackServerContext &context) {
+absl::Status CheckAdmin(const grpc::CallbackServerContext &context, CallScope &scope) {
+  if (absl::Status s = scope.Enter(context, /*counted=*/false); !s.ok())
+    return s;
+  scope.Ends(grpc::Status::OK);
   if (context.peer().rfind("unix:", 0) == 0)
     return absl::OkStatus();
+  scope.Ends(grpc::Status(grpc::StatusCode::PERMISSION_DENIED, ""));
   return ServiceError(absl::StatusCode::kPermissionDenied,
                       "administration is served on the Unix socket only",
                       {.reason = "ADMIN_NOT_LOCAL"});
@@ -39,7 +43,7 @@ grpc::ServerUnaryReactor *ArtifactServiceImpl::GetArtifact(grpc::CallbackServerC
                                                            const v1::GetArtifactRequest *request,
                                                            v1::GetArtifactReply *reply) {
   auto scope = std::make_shared<CallScope>(service_, "GetArtifact");
-  absl::Status status = scope->Enter();
+  absl::Status status = scope->Enter(*context);
   if (status.ok())
     status = CheckKnownFields(*request, *context, service_.backend);
   if (status.ok() && !IsKey(request->key()))
@@ -53,7 +57,7 @@ grpc::ServerUnaryReactor *ArtifactServiceImpl::GetArtifact(grpc::CallbackServerC
   // The default reactor stays until Finish; a cancelled call is finished like any other.
   grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
   executor_.Post([this, scope, reactor, reply, key = request->key()] {
-    absl::StatusOr<std::string> record = service_.backend.ArtifactRecord(key);
+    absl::StatusOr<std::string> record = service_.backend.ArtifactRecord(key, scope->caller());
     if (record.ok())
       reply->set_record(*std::move(record));
     grpc::Status ends = ToGrpcStatus(record.status());
@@ -66,7 +70,11 @@ grpc::ServerUnaryReactor *ArtifactServiceImpl::GetArtifact(grpc::CallbackServerC
 grpc::ServerUnaryReactor *DeviceServiceImpl::ListDevices(grpc::CallbackServerContext *context,
                                                          const v1::ListDevicesRequest *request,
                                                          v1::ListDevicesReply *reply) {
-  absl::Status status = CheckKnownFields(*request, *context, service_.backend);
+  CallScope scope(service_, "ListDevices");
+  absl::Status status = scope.Enter(*context, /*counted=*/false);
+  if (status.ok())
+    status = CheckKnownFields(*request, *context, service_.backend);
+  scope.Ends(ToGrpcStatus(status));
   if (status.ok())
     for (v1::DeviceInfo &device : service_.backend.Devices())
       *reply->add_devices() = std::move(device);
@@ -88,7 +96,8 @@ grpc::ServerUnaryReactor *DeviceServiceImpl::ReleaseBuffer(grpc::CallbackServerC
 grpc::ServerUnaryReactor *AdminServiceImpl::GetStats(grpc::CallbackServerContext *context,
                                                      const v1::GetStatsRequest *,
                                                      v1::GetStatsReply *reply) {
-  absl::Status status = CheckLocal(*context);
+  CallScope scope(service_, "GetStats");
+  absl::Status status = CheckAdmin(*context, scope);
   if (status.ok())
     *reply = hooks_.stats();
   return Answer(context, status);
@@ -97,7 +106,8 @@ grpc::ServerUnaryReactor *AdminServiceImpl::GetStats(grpc::CallbackServerContext
 grpc::ServerUnaryReactor *AdminServiceImpl::ManageCache(grpc::CallbackServerContext *context,
                                                         const v1::ManageCacheRequest *request,
                                                         v1::ManageCacheReply *reply) {
-  absl::Status status = CheckLocal(*context);
+  CallScope scope(service_, "ManageCache");
+  absl::Status status = CheckAdmin(*context, scope);
   if (status.ok() && (request->action() == v1::ManageCacheRequest::ACTION_UNSPECIFIED ||
                       !v1::ManageCacheRequest::Action_IsValid(request->action())))
     status = ServiceError(absl::StatusCode::kInvalidArgument,
@@ -118,7 +128,8 @@ grpc::ServerUnaryReactor *AdminServiceImpl::ManageCache(grpc::CallbackServerCont
 grpc::ServerUnaryReactor *AdminServiceImpl::Shutdown(grpc::CallbackServerContext *context,
                                                      const v1::ShutdownRequest *request,
                                                      v1::ShutdownReply *) {
-  absl::Status status = CheckLocal(*context);
+  CallScope scope(service_, "Shutdown");
+  absl::Status status = CheckAdmin(*context, scope);
   if (status.ok())
     hooks_.shutdown(request->grace_seconds());
   return Answer(context, status);

@@ -52,8 +52,8 @@ public:
         manage_cache;
   };
   // `executor`: for what may block.
-  AdminServiceImpl(Hooks hooks, Executor &executor)
-      : hooks_(std::move(hooks)), executor_(executor) {}
+  AdminServiceImpl(ServiceContext &service, Hooks hooks, Executor &executor)
+      : service_(service), hooks_(std::move(hooks)), executor_(executor) {}
   grpc::ServerUnaryReactor *GetStats(grpc::CallbackServerContext *context,
                                      const v1::GetStatsRequest *request,
                                      v1::GetStatsReply *reply) override;
@@ -65,6 +65,7 @@ public:
                                      v1::ShutdownReply *reply) override;
 
 private:
+  ServiceContext &service_;
   Hooks hooks_;
   Executor &executor_;
 };

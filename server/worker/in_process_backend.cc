@@ -23,7 +23,7 @@ private:
 
 InProcessBackend::InProcessBackend(const Engine &engine) : engine_(engine) {}
 
-PendingPtr InProcessBackend::Compile(v1::CompileRequest request,
+PendingPtr InProcessBackend::Compile(v1::CompileRequest request, const Caller &,
                                      std::function<void(const CompileAnswer &)> done) {
   auto pending = std::make_shared<FlagPending>();
   auto begin = std::chrono::steady_clock::now();
@@ -46,7 +46,7 @@ PendingPtr InProcessBackend::Compile(v1::CompileRequest request,
   return pending;
 }
 
-PendingPtr InProcessBackend::Check(v1::CheckRequest request,
+PendingPtr InProcessBackend::Check(v1::CheckRequest request, const Caller &,
                                    std::function<void(absl::StatusOr<v1::CheckReply>)> done) {
   auto pending = std::make_shared<FlagPending>();
   compiles_.Post([this, pending, request = std::move(request), done = std::move(done)] {
@@ -132,7 +132,7 @@ const v1::GetCapabilitiesReply &InProcessBackend::capabilities() const {
   return capabilities_;
 }
 
-absl::StatusOr<std::string> InProcessBackend::ArtifactRecord(const std::string &) {
+absl::StatusOr<std::string> InProcessBackend::ArtifactRecord(const std::string &, const Caller &) {
   return ServiceError(absl::StatusCode::kUnimplemented, "this process keeps no artifacts",
                       {.reason = "NO_CACHE"});
 }

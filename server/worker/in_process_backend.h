@@ -19,15 +19,15 @@ class InProcessBackend : public Backend {
 public:
   explicit InProcessBackend(const Engine &engine);
 
-  PendingPtr Compile(v1::CompileRequest request,
+  PendingPtr Compile(v1::CompileRequest request, const Caller &caller,
                      std::function<void(const CompileAnswer &)> done) override;
-  PendingPtr Check(v1::CheckRequest request,
+  PendingPtr Check(v1::CheckRequest request, const Caller &caller,
                    std::function<void(absl::StatusOr<v1::CheckReply>)> done) override;
   PendingPtr Launch(std::shared_ptr<LaunchWork> work,
                     std::function<void(LaunchAnswer)> done) override;
   std::vector<v1::DeviceInfo> Devices() override;
   const v1::GetCapabilitiesReply &capabilities() const override;
-  absl::StatusOr<std::string> ArtifactRecord(const std::string &key) override;
+  absl::StatusOr<std::string> ArtifactRecord(const std::string &key, const Caller &caller) override;
 
 private:
   // The device of a driver, opened at its first use. On the launches' thread.

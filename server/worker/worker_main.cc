@@ -83,8 +83,9 @@ int ServeLocal(const Engine &engine, const std::string &listen) {
   Admission admission(1024, metrics);
   const uint64_t memory =
       static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
-  ServiceContext service{backend, metrics, admission, memory, memory};
-  auto rpc = RpcServer::Start({{listen}, std::nullopt}, service);
+  TenantTable tenants(metrics); // its caller alone
+  ServiceContext service{backend, metrics, admission, tenants, nullptr, memory, memory};
+  auto rpc = RpcServer::Start({.listen = {listen}}, service);
   if (!rpc.ok())
     return Fail(kFailed, rpc.status().message());
   std::printf("ready\n");

@@ -95,6 +95,7 @@ class Daemon:
         wait_for(self._listens, "the daemon to listen")
         self._connect()
         wait_for(self._answers, "the daemon to serve")
+        wait_for(self._ready, "the daemon to be ready")
 
     def _connect(self):
         channel = self.channel()
@@ -123,6 +124,12 @@ class Daemon:
             self.compiler.GetCapabilities(compile_pb2.GetCapabilitiesRequest(), timeout=1)
             return True
         except grpc.RpcError:
+            return False
+
+    def _ready(self):
+        try:
+            return self.http("/readyz")[0] == 200
+        except urllib.error.URLError:
             return False
 
     def compile(self, text, timeout=TIME_LIMIT, **kw):

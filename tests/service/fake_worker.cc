@@ -3,7 +3,7 @@
 // protocol through the real code; only the engine is another.
 //
 // In the compiler: @crash-key @crash @hang @eat @slow=MS @reject @truncate @count=FILE (appends a
-// line for each compile) @truncate-elf (host: half of the object code) @fork=FILE (starts a process
+// line for each compile) @truncate-elf (host: half of the object code) @pad=BYTES (of code) @fork=FILE (starts a process
 // that sleeps, and writes its id) @attempt=WHAT (see Attempt; sandboxed where FAKE_SANDBOX is set).
 // On the device: @run-crash @run-hang @run-eat @run-slow=MS @run-error
 // @run-known (see below) @run-print=N (before the rest). @temporary=BYTES (what the kernel needs).
@@ -159,7 +159,11 @@ v1::Artifact MakeArtifact(const v1::CompileRequest &request) {
     artifact.mutable_host()->set_object(object);
   } else {
     artifact.set_target("sim");
-    artifact.mutable_sim()->add_functions()->set_code(Text(request));
+    std::string code = Text(request);
+    int pad = 0;
+    if (absl::SimpleAtoi(Value(code, "@pad="), &pad))
+      code.resize(std::max<size_t>(code.size(), pad), 'x');
+    artifact.mutable_sim()->add_functions()->set_code(code);
   }
   return artifact;
 }

@@ -3,9 +3,13 @@
 PYASC_SERVER (or a kernel's `server=`) names it: "unix:PATH", "HOST:PORT", or "local" for a
 pyasc-worker that is a child of this process. Without it, it is the user's own daemon, which `pyasc
 server start` starts when it is not there.
+
+PYASC_TLS_CA (PEM file; with it TCP is TLS), PYASC_TLS_CERTIFICATE and PYASC_TLS_KEY (a certificate of
+one's own), PYASC_TOKEN or PYASC_TOKEN_FILE (a tenant's token) say how to prove who one is.
 """
 
 import atexit
+import hashlib
 import os
 import pathlib
 import random
@@ -82,6 +86,33 @@ class _LocalWorker:
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
+def _content(variable):
+    path = os.environ.get(variable)
+    if not path:
+        return None
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError as error:
+        raise ServiceError(f"{variable}: {error}") from None
+
+
+def _open_channel(address, with_credentials):
+    """The channel, and the metadata of every call: TLS and token as the environment has them."""
+    if not with_credentials:
+        return grpc.insecure_channel(address, options=_OPTIONS), ()
+    token = os.environ.get("PYASC_TOKEN") or (_content("PYASC_TOKEN_FILE") or b"").decode().strip()
+    ca = _content("PYASC_TLS_CA")
+    metadata = (("authorization", f"Bearer {token}"),) if token else ()
+    if ca and not address.startswith("unix:"):
+        credentials = grpc.ssl_channel_credentials(ca, _content("PYASC_TLS_KEY"),
+                                                   _content("PYASC_TLS_CERTIFICATE"))
+        return grpc.secure_channel(address, credentials, options=_OPTIONS), metadata
+    if token and not address.startswith(("unix:", "127.", "localhost:", "[::1]:")):
+        raise ServiceError(f"the token would go to {address} for everyone to read: name the "
+                           "service's CA in PYASC_TLS_CA")
+    return grpc.insecure_channel(address, options=_OPTIONS), metadata
+
+
 class Service:
     """One service. Thread-safe; the GIL is released while a call waits."""
 
@@ -89,6 +120,7 @@ class Service:
         self._server = server
         self._lock = threading.Lock()
         self._channel = None
+        self._metadata = ()
         self._pid = None
         self._worker = None
 
@@ -104,7 +136,7 @@ class Service:
                 address = self._worker.address
             elif not address:
                 address = self._start_daemon()
-            self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+            self._channel, self._metadata = _open_channel(address, self._worker is None)
             self._pid = os.getpid()
             return self._channel
 
@@ -162,7 +194,7 @@ class Service:
             return self._call(
                 time.monotonic() + timeout,
                 lambda channel, seconds: compile_pb2_grpc.CompilerServiceStub(channel).Compile(
-                    request, timeout=seconds))
+                    request, timeout=seconds, metadata=self._metadata + _route(request)))
         except ServiceError as error:
             raise _late(error, request.kernel, "compiling", timeout) from None
 
@@ -179,8 +211,7 @@ class Service:
         except ServiceError as error:
             raise _late(error, start.compile.kernel, stage[0], timeout) from None
 
-    @staticmethod
-    def _run(channel, start, chunked, seconds, stage, on_print):
+    def _run(self, channel, start, chunked, seconds, stage, on_print):
         def requests():
             yield execution_pb2.RunRequest(start=start)
             for name, data in chunked.items():
@@ -190,7 +221,8 @@ class Service:
 
         outputs, pieces, done = {}, {}, None
         stub = execution_pb2_grpc.ExecutionServiceStub(channel)
-        for event in stub.Run(requests(), timeout=seconds):
+        for event in stub.Run(requests(), timeout=seconds,
+                              metadata=self._metadata + _route(start.compile)):
             kind = event.WhichOneof("kind")
             if kind == "output":
                 outputs[event.output.name] = event.output
@@ -207,6 +239,16 @@ class Service:
             raise ServiceError("the service ended the run without a result")
         return {name: (output.tensor.type, b"".join(pieces[name]), output.is_scalar)
                 for name, output in outputs.items()}, done
+
+
+def _route(request):
+    """Metadata that load balancers hash on: one kernel goes to one daemon, whichever client asks.
+    The C++ client computes the same."""
+    digest = hashlib.sha256()
+    for field in [*(bytes(f.content) for f in request.files), request.kernel.encode(),
+                  str(request.target).encode(), request.soc.encode()]:
+        digest.update(b"%d:" % len(field) + field)
+    return (("x-pyasc-route", digest.hexdigest()[:32]),)
 
 
 def _late(error, kernel, stage, timeout):
