@@ -3,9 +3,10 @@
 // protocol through the real code; only the engine is another.
 //
 // In the compiler: @crash-key @crash @hang @eat @slow=MS @reject @truncate @count=FILE (appends a
-// line for each compile) @truncate-elf (host: half of the object code) @pad=BYTES (of code) @fork=FILE (starts a process
-// that sleeps, and writes its id) @attempt=WHAT (see Attempt; sandboxed where FAKE_SANDBOX is set).
-// On the device: @run-crash @run-hang @run-eat @run-slow=MS @run-error
+// line for each compile) @truncate-elf (host: half of the object code) @pad=BYTES (of code)
+// @fork=FILE (starts a process that sleeps, and writes its id) @attempt=WHAT (see Attempt;
+// sandboxed where FAKE_SANDBOX is set). On the device: @run-crash @run-hang @run-eat @run-slow=MS
+// @run-error
 // @run-known (see below) @run-print=N (before the rest). @temporary=BYTES (what the kernel needs).
 // Otherwise the "kernel" copies its first tensor to all that it writes.
 
