@@ -74,6 +74,7 @@ int Run(const Arguments &arguments) {
   absl::StatusOr<client::RunCall> call = MakeRunCall(*input);
   if (!call.ok())
     return UsageError(call.status());
+  call->options.set_timing_only(arguments.Has("--timing-only"));
 
   absl::StatusOr<v1::RunDone> done;
   {
@@ -132,14 +133,16 @@ Command ProfileCommand() {
       "pyasc profile matmul.py ... --baseline main.json --fail-if-slower 5%"};
   command.flags = Concat(
       KernelFlags(),
-      Concat({{"--html", "FILE", "write the report as one page that needs no network"},
-              {"--json", "FILE", "write the report as JSON; - is standard output"},
-              {"--baseline", "FILE", "compare with a report that --json wrote earlier"},
-              {"--fail-if-slower", "SHARE", "end with 4 when surely slower by more, such as 5%"},
-              {"--samples", "N", "measure at most N launches"},
-              {"--max-seconds", "N", "measure for at most N seconds"},
-              {"--hot", nullptr, "leave the caches warm between launches"}},
-             ServiceFlags()));
+      Concat(
+          {{"--html", "FILE", "write the report as one page that needs no network"},
+           {"--json", "FILE", "write the report as JSON; - is standard output"},
+           {"--baseline", "FILE", "compare with a report that --json wrote earlier"},
+           {"--fail-if-slower", "SHARE", "end with 4 when surely slower by more, such as 5%"},
+           {"--samples", "N", "measure at most N launches"},
+           {"--max-seconds", "N", "measure for at most N seconds"},
+           {"--hot", nullptr, "leave the caches warm between launches"},
+           {"--timing-only", nullptr, "sim: compute no data: faster, and tensors take no memory"}},
+          ServiceFlags()));
   command.min_positional = command.max_positional = 1;
   command.run = Run;
   return command;
