@@ -121,6 +121,14 @@ void printPhase(AscendCPrinter &printer, func::FuncOp phase, const v1::LaunchCon
       address += " + GetBlockIdx() * " + std::to_string(ir::kPrintLogWords * 8);
     printer.line(name + ".SetGlobalBuffer(reinterpret_cast<__gm__ " + type + " *>(" + address +
                  "));");
+    // Read once, past L2.
+    auto passesL2 = [](Operation *user) {
+      auto load = dyn_cast<LoadOp>(user);
+      auto nz = dyn_cast<LoadNd2NzOp>(user);
+      return (load && load.getBypassL2()) || (nz && nz.getBypassL2());
+    };
+    if (!argument.use_empty() && llvm::all_of(argument.getUsers(), passesL2))
+      printer.line(name + ".SetL2CacheHint(CacheMode::CACHE_MODE_DISABLE);");
   }
   printer.scratch_address = scratchAddress(phase);
   for (Operation &op : phase.getBody().front().without_terminator()) {

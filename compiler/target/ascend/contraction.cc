@@ -1,7 +1,6 @@
 #include "compiler/target/ascend/contraction.h"
 
-#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
-#include "llvm/ADT/SmallBitVector.h"
+#include <functional>
 
 using namespace mlir;
 
@@ -32,9 +31,8 @@ bool isContraction(linalg::GenericOp op) {
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0 ||
       op->getNumResults() != 0)
     return false;
-  for (AffineMap map : op.getIndexingMapsArray())
-    if (!map.isProjectedPermutation())
-      return false;
+  if (!op.getIndexingMapsArray().back().isProjectedPermutation())
+    return false;
   Block &body = op.getRegion().front();
   auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
   if (!sum)
@@ -91,24 +89,67 @@ static FailureOr<bool> rowsAlongK(const ContractionDim &extent, const Contractio
   return plain && transposed ? k.size < extent.size : transposed;
 }
 
+bool isRounding(linalg::GenericOp op) {
+  if (op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 || op->getNumResults() != 0 ||
+      op.getNumReductionLoops() != 0)
+    return false;
+  for (AffineMap map : op.getIndexingMapsArray())
+    if (!map.isIdentity())
+      return false;
+  Block &body = op.getRegion().front();
+  auto truncation = body.getTerminator()->getOperand(0).getDefiningOp<arith::TruncFOp>();
+  return truncation && truncation.getIn() == body.getArgument(0) &&
+         (truncation.getType().isF16() || truncation.getType().isBF16());
+}
+
+// Elements come one by one when an operand is packed: what that takes beside the products.
+static bool isWorthPacking(const Contraction &c, int operand, const machine::Soc &soc) {
+  Type element = c.views[operand].element;
+  if (!element.isF16() && !element.isF32())
+    return false;
+  double elements = 1, products = 1;
+  auto count = [&](const ContractionDim &dim) {
+    products *= dim.size;
+    if (dim.strides[operand] != 0)
+      elements *= dim.size;
+  };
+  for (const ContractionDim *dim : {&c.m, &c.n, &c.k})
+    count(*dim);
+  for (const auto *dims : {&c.batch, &c.outerK})
+    llvm::for_each(*dims, count);
+  double rate = element.isF16() ? soc.cube.k_fp16 : soc.cube.k_fp32;
+  double cube = products / (256 * rate) / soc.cube_cores;
+  // The reduction that packs takes seven cycles an element.
+  return elements * 7 / soc.vector_cores <= cube;
+}
+
+// Elements that a step of each loop moves through an operand; nothing where an index is no sum of
+// multiples of loops.
+static std::optional<SmallVector<int64_t>> stridesOf(AffineMap map, ArrayRef<int64_t> strides) {
+  SmallVector<int64_t> result(map.getNumDims(), 0);
+  std::function<bool(AffineExpr, int64_t)> add = [&](AffineExpr expr, int64_t factor) {
+    if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+      result[dim.getPosition()] += factor;
+      return true;
+    }
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+      return constant.getValue() == 0;
+    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (binary && expr.getKind() == AffineExprKind::Add)
+      return add(binary.getLHS(), factor) && add(binary.getRHS(), factor);
+    auto scale =
+        binary ? dyn_cast<AffineConstantExpr>(binary.getRHS()) : AffineConstantExpr(nullptr);
+    return scale && expr.getKind() == AffineExprKind::Mul && scale.getValue() >= 0 &&
+           add(binary.getLHS(), factor * scale.getValue());
+  };
+  for (auto [expr, stride] : llvm::zip_equal(map.getResults(), strides))
+    if (!add(expr, stride))
+      return std::nullopt;
+  return result;
+}
+
 FailureOr<Contraction> analyseContraction(Planner &planner, linalg::GenericOp op,
                                           std::string &reason) {
-  FailureOr<linalg::ContractionDimensions> dims = linalg::inferContractionDims(op);
-  if (failed(dims)) {
-    reason = "the loops are no contraction";
-    return failure();
-  }
-  // A reduction that only one input follows, or a parallel loop that no input follows, is in none
-  // of the sets: the cube would run it once.
-  llvm::SmallBitVector covered(op.getNumLoops());
-  for (const auto *loops : {&dims->batch, &dims->m, &dims->n, &dims->k})
-    for (unsigned loop : *loops)
-      covered.set(loop);
-  for (auto [loop, extent] : llvm::enumerate(op.getStaticLoopRanges()))
-    if (!covered.test(loop) && extent != 1) {
-      reason = "a loop selects from one operand only";
-      return failure();
-    }
   Contraction result;
   result.op = op;
   Block &body = op.getRegion().front();
@@ -128,25 +169,34 @@ FailureOr<Contraction> analyseContraction(Planner &planner, linalg::GenericOp op
     result.views[i] = *view;
   }
 
-  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
-  auto dimsOf = [&](ArrayRef<unsigned> loops) {
-    SmallVector<ContractionDim> found;
-    for (unsigned loop : loops) {
-      ContractionDim dim{sizes[loop], {0, 0, 0}};
-      for (int i = 0; i < 3; ++i) {
-        AffineMap map = op.getIndexingMapsArray()[i];
-        for (unsigned position = 0; position < map.getNumResults(); ++position)
-          if (map.getDimPosition(position) == loop)
-            dim.strides[i] = result.views[i].strides[position];
-      }
-      if (dim.size != 1)
-        found.push_back(dim);
+  // What a loop is follows from the operands that it moves along.
+  std::array<SmallVector<int64_t>, 3> strides;
+  for (int i = 0; i < 3; ++i) {
+    auto found = stridesOf(op.getIndexingMapsArray()[i], result.views[i].strides);
+    if (!found) {
+      reason = "the loops are no contraction";
+      return failure();
     }
-    merge(found);
-    return found;
-  };
-  SmallVector<ContractionDim> ms = dimsOf(dims->m), ns = dimsOf(dims->n), ks = dimsOf(dims->k);
-  result.batch = dimsOf(dims->batch);
+    strides[i] = *found;
+  }
+  SmallVector<ContractionDim> ms, ns, ks;
+  for (auto [loop, size] : llvm::enumerate(op.getStaticLoopRanges())) {
+    if (size == 1)
+      continue;
+    ContractionDim dim{size, {strides[0][loop], strides[1][loop], strides[2][loop]}};
+    // Strides of empty tensors say nothing.
+    SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+    bool a = maps[0].isFunctionOfDim(loop), b = maps[1].isFunctionOfDim(loop);
+    bool isReduction = op.getIteratorTypesArray()[loop] == utils::IteratorType::reduction;
+    // The cube would run such a loop once.
+    if (isReduction ? !a || !b : !a && !b) {
+      reason = "a loop selects from one operand only";
+      return failure();
+    }
+    (isReduction ? ks : !b ? ms : !a ? ns : result.batch).push_back(dim);
+  }
+  for (auto *some : {&ms, &ns, &ks, &result.batch})
+    merge(*some);
 
   // C leaves the cube in rows along n: swap when m is contiguous, or n is a single column.
   auto contiguous = [](ArrayRef<ContractionDim> some) {
@@ -170,18 +220,35 @@ FailureOr<Contraction> analyseContraction(Planner &planner, linalg::GenericOp op
   result.batch.append(ms);
   result.batch.append(ns);
 
+  if (result.isEmpty())
+    return result;
   if (result.n.size > 1 && result.n.strides[Contraction::C] != 1) {
     reason = "the result has no contiguous dimension";
     return failure();
   }
   FailureOr<bool> a = rowsAlongK(result.m, result.k, Contraction::A);
   FailureOr<bool> b = rowsAlongK(result.n, result.k, Contraction::B);
-  if (failed(a) || failed(b)) {
-    reason = "an operand has no contiguous dimension";
+  result.packA = failed(a);
+  result.packB = failed(b);
+  // Windows whose rows overlap are no matrix that a transfer can walk.
+  auto overlaps = [&](const ContractionDim &extent, FailureOr<bool> alongK, int operand) {
+    if (failed(alongK))
+      return false;
+    const ContractionDim &rows = *alongK ? result.k : extent, &row = *alongK ? extent : result.k;
+    return rows.size > 1 && row.size > 1 && rows.strides[operand] < row.size;
+  };
+  if (overlaps(result.m, a, Contraction::A) || overlaps(result.n, b, Contraction::B)) {
+    reason = "the rows of an operand overlap";
     return failure();
   }
-  result.transposeA = *a;
-  result.transposeB = *b;
+  for (int operand : {Contraction::A, Contraction::B})
+    if ((operand == Contraction::A ? result.packA : result.packB) &&
+        !isWorthPacking(result, operand, planner.soc())) {
+      reason = "an operand has no contiguous dimension";
+      return failure();
+    }
+  result.transposeA = succeeded(a) && *a;
+  result.transposeB = succeeded(b) && *b;
   return result;
 }
 

@@ -3,6 +3,7 @@
 #define PYASC_COMPILER_TARGET_ASCEND_CONTRACTION_H
 
 #include <array>
+#include <optional>
 
 #include "compiler/target/ascend/plan.h"
 
@@ -26,6 +27,8 @@ struct Contraction {
 
   // A matrix in GM whose rows run along k rather than along m (n).
   bool transposeA = false, transposeB = false;
+  // Neither way is contiguous: the operand has to be packed first, see packOperand.
+  bool packA = false, packB = false;
 
   bool isEmpty() const;
   int64_t batches() const;
@@ -35,12 +38,35 @@ struct Contraction {
 // The body is out + a * b on floats, with extensions to f32 on 16-bit inputs.
 bool isContraction(mlir::linalg::GenericOp op);
 
+// Whether a generic only rounds its input to 16 bits, element by element in the same order.
+bool isRounding(mlir::linalg::GenericOp op);
+
 // Brings a contraction into this form: unit dimensions dropped, dimensions merged where the
 // strides allow it, A and B (m and n) swapped so that C's rows are contiguous. Failure with the
 // reason when the cube's loads or stores cannot express the operands, or when a loop is none of m,
 // n, k and batch. REQUIRES: isContraction(op).
 mlir::FailureOr<Contraction> analyseContraction(Planner &planner, mlir::linalg::GenericOp op,
                                                 std::string &reason);
+
+// A phase that copies an operand, element by element, to memory where its rows run along k; the
+// contraction then reads that.
+mlir::LogicalResult packOperand(Planner &planner, Contraction &contraction, int operand);
+
+// Where a product goes whose rows of n are parts of longer ones, as an image's in a convolution:
+// all of the longer rows are one n then, and what lies between the parts is left out afterwards.
+struct FlatRows {
+  Contraction contraction; // with the long n; C is a temporary
+  MemRefView from;         // its C
+  int64_t rows = 0, columns = 0, pitch = 0;
+  int64_t rowStride = 0;                   // of the result
+  llvm::SmallVector<ContractionDim> outer; // strides: [0] of the temporary, [2] of the result
+};
+// Nothing when the result has no such rows, or too much would lie between them.
+std::optional<FlatRows> flattenRows(Planner &planner, const Contraction &contraction,
+                                    const MemRefView &destination);
+// The phase that copies the parts to where they belong.
+mlir::LogicalResult copyParts(Planner &planner, const FlatRows &flat,
+                              const MemRefView &destination);
 
 } // namespace pyasc::npu
 

@@ -1,7 +1,9 @@
 #include "compiler/target/ascend/cube_tiling.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace pyasc::npu {
 
@@ -32,7 +34,23 @@ bool fit(const CubeProblem &problem, const machine::Soc &soc, CubeTiling &tile) 
   int64_t panel = soc.l1_bytes / 2 / ((tile.m + tile.n) * size);
   panel = std::min({panel, std::max(kPanelRowBytes / size, tile.k_l0), roundUp(k, tile.k_l0)});
   tile.k_l1 = roundDown(panel, tile.k_l0);
+  // Rows of whole lines of L2.
+  int64_t line = std::lcm(soc.gm.l2_line_bytes / size, tile.k_l0);
+  if (tile.k_l1 > line)
+    tile.k_l1 = roundDown(tile.k_l1, line);
   return tile.k_l1 >= tile.k_l0;
+}
+
+// Cycles that the panels of one operand take to come, `extent` high along m (n): each row is a
+// request for every line of L2 that it touches.
+double panelCycles(int64_t extent, bool along_k, double k, const CubeTiling &tile, double size,
+                   const machine::Soc &soc, double rate) {
+  double rows = along_k ? k : extent * std::ceil(k / tile.k_l1);
+  double bytes = size * (along_k ? extent : std::min<double>(k, tile.k_l1));
+  double line = soc.gm.l2_line_bytes, lines = std::ceil(bytes / line);
+  if (std::fmod(bytes, line) != 0)
+    lines += 0.5; // a row may begin and end within lines
+  return rows * std::max(bytes / rate, lines * soc.path("gm_to_l1").request_cycles);
 }
 
 // Cycles of the slowest core, as the busiest pipe of a tile times the tiles it gets.
@@ -46,12 +64,20 @@ double cost(const CubeProblem &problem, const machine::Soc &soc, const CubeTilin
   double mmads = ceilDiv(problem.k, tile.k_l0) * problem.outer_k;
   double cube = tile.m / 16.0 * (tile.n / 16.0) * k / unit + mmads * soc.cube.pipelined_cycles;
   const machine::PathCost &toA = soc.path("l1_to_l0a"), &toB = soc.path("l1_to_l0b");
-  double mte1 = k * size * (tile.m / toA.bytes_per_cycle + tile.n / toB.bytes_per_cycle) +
+  double mte1 = k * size * (tile.m / toA.bytes_per_cycle + tile.n / toB.bytes_per_cycle) *
+                    soc.cube.load_l0_factor +
                 mmads * (toA.instruction_cycles + toB.instruction_cycles);
+  // One side's panels are this core's own, the other's are shared with all cores.
   double bytes = k * size * (tile.m + tile.n);
-  double mte2 = bytes / soc.gm.l2_shared_read_bytes_per_cycle;
-  double fix = tile.m * tile.n * static_cast<double>(kAccumulatorBytes) /
-               soc.path("l0c_to_gm").bytes_per_cycle;
+  double own_rate = soc.gm.l2_read_bytes_per_cycle;
+  double other_rate = soc.gm.l2_shared_read_bytes_per_cycle;
+  double mte2 = panelCycles(tile.m, problem.transposed_a, k, tile, size, soc,
+                            tile.along_m ? other_rate : own_rate) +
+                panelCycles(tile.n, problem.transposed_b, k, tile, size, soc,
+                            tile.along_m ? own_rate : other_rate);
+  double fix = std::max(tile.m * tile.n * static_cast<double>(kAccumulatorBytes) /
+                            soc.path("l0c_to_gm").bytes_per_cycle,
+                        tile.m * soc.path("l0c_to_gm").request_cycles);
 
   // The other pipes count a little: they do not overlap perfectly, and less traffic is better.
   double busiest = std::max({cube, mte1, mte2});
@@ -73,6 +99,7 @@ CubeTiling chooseCubeTiling(const CubeProblem &problem, const machine::Soc &soc)
       CubeTiling tile{.m = m, .n = n};
       if (!fit(problem, soc, tile))
         break; // larger n does not fit either
+      tile.along_m = tile.m <= tile.n;
       double cycles = cost(problem, soc, tile);
       if (cycles < least) {
         least = cycles;

@@ -13,6 +13,8 @@ struct CubeProblem {
   // Independent products of that size; reductions of length k that follow each other into one C.
   int64_t batches = 1, outer_k = 1;
   int64_t element_bytes = 4;
+  // Rows of A (B) in GM run along k, not along m (n).
+  bool transposed_a = false, transposed_b = true;
 };
 
 // All sizes are positive multiples of 16.
@@ -22,6 +24,8 @@ struct CubeTiling {
   int64_t k_l0 = 0;     // of one mmad
   int64_t l0c_slots = 1;
   int64_t blocks = 1; // cores
+  // A core's tiles follow each other along m, so that it reads B's panels again and again.
+  bool along_m = true;
 };
 
 // The tiling that a simple cost model likes best among those that fit: two slots of each panel in

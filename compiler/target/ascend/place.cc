@@ -44,30 +44,107 @@ struct Placed {
   int64_t begin, end; // bytes
 };
 
-// The lowest address where `bytes` are free throughout the range.
-int64_t lowestFree(ArrayRef<Placed> placed, const LiveRange &range, int64_t bytes, int64_t align) {
+// UB has banks in a pattern of 512 bytes, of which an instruction takes half at a time: what it
+// reads together should begin in different halves.
+constexpr int64_t kBankPattern = 512;
+
+// The half that each buffer of UB should begin in; none for buffers that nothing is read with.
+class BankHalves {
+public:
+  explicit BankHalves(func::FuncOp function) {
+    // Operands that are read together differ first of all; then what an instruction writes where it
+    // reads something else in the same half.
+    for (bool together : {true, false})
+      function.walk([&](InstructionOpInterface op) {
+        if (op.getPipe() != Pipe::V)
+          return;
+        SmallVector<BufferOp, 2> reads;
+        BufferOp write;
+        for (const Access &access : op.getAccesses()) {
+          Value memory = access.memory();
+          if (auto slot = memory.getDefiningOp<SlotOp>())
+            memory = slot.getBuffer();
+          auto buffer = memory.getDefiningOp<BufferOp>();
+          if (!buffer)
+            continue;
+          if (access.write)
+            write = buffer;
+          else
+            reads.push_back(buffer);
+        }
+        if (together && isa<VBinaryOp, VColBinaryOp>(op.getOperation()) && reads.size() == 2)
+          relate(reads[0], reads[1], 1);
+        else if (!together && reads.size() == 1 && write)
+          relate(reads[0], write, 0);
+      });
+  }
+
+  std::optional<int64_t> of(BufferOp buffer) {
+    if (!nodes.contains(buffer))
+      return std::nullopt;
+    return find(buffer).second;
+  }
+
+private:
+  // The representative and the half relative to it.
+  std::pair<Operation *, int> find(Operation *buffer) {
+    int half = 0;
+    while (nodes[buffer].first != buffer) {
+      half ^= nodes[buffer].second;
+      buffer = nodes[buffer].first;
+    }
+    return {buffer, half};
+  }
+
+  void relate(BufferOp a, BufferOp b, int difference) {
+    for (BufferOp buffer : {a, b})
+      nodes.try_emplace(buffer, buffer.getOperation(), 0);
+    auto [rootA, halfA] = find(a);
+    auto [rootB, halfB] = find(b);
+    if (rootA != rootB)
+      nodes[rootB] = {rootA, halfA ^ halfB ^ difference};
+  }
+
+  DenseMap<Operation *, std::pair<Operation *, int>> nodes;
+};
+
+// The lowest address where `bytes` are free throughout the range, a multiple of `align` and
+// `phase` bytes.
+int64_t lowestFree(ArrayRef<Placed> placed, const LiveRange &range, int64_t bytes, int64_t align,
+                   int64_t phase) {
+  auto aligned = [&](int64_t address) {
+    return (std::max<int64_t>(address - phase, 0) + align - 1) / align * align + phase;
+  };
   SmallVector<std::pair<int64_t, int64_t>> taken;
   for (const Placed &other : placed)
     if (other.range.overlaps(range))
       taken.push_back({other.begin, other.end});
   llvm::sort(taken);
-  int64_t address = 0;
+  int64_t address = aligned(0);
   for (auto [begin, end] : taken) {
     if (address + bytes <= begin)
       break;
-    address = std::max(address, (end + align - 1) / align * align);
+    address = std::max(address, aligned(end));
   }
   return address;
 }
 
-LogicalResult placeSpace(Space space, SmallVector<LiveRange> ranges, int64_t capacity) {
+LogicalResult placeSpace(Space space, SmallVector<LiveRange> ranges, int64_t capacity,
+                         BankHalves *halves) {
   llvm::stable_sort(ranges, [](LiveRange a, LiveRange b) {
     return a.buffer.totalBytes() > b.buffer.totalBytes();
   });
   SmallVector<Placed> placed;
   for (LiveRange &range : ranges) {
     int64_t bytes = range.buffer.totalBytes();
-    int64_t address = lowestFree(placed, range, bytes, alignmentOf(space));
+    int64_t align = alignmentOf(space), phase = 0;
+    if (std::optional<int64_t> half = halves ? halves->of(range.buffer) : std::nullopt) {
+      align = kBankPattern;
+      phase = *half * kBankPattern / 2;
+    }
+    int64_t address = lowestFree(placed, range, bytes, align, phase);
+    if (address + bytes > capacity && halves)
+      return placeSpace(space, std::move(ranges), capacity, nullptr); // room goes before speed
     if (address + bytes > capacity) {
       InFlightDiagnostic error = range.buffer.emitError(ir::kRefusal)
                                  << ": the buffers of this step need more " << stringifySpace(space)
@@ -101,12 +178,14 @@ struct PlacePass : PassWrapper<PlacePass, OperationPass<ModuleOp>> {
     }
     for (auto function : module.getOps<func::FuncOp>()) {
       SmallVector<LiveRange> ranges = liveRangesOf(function);
+      BankHalves halves(function);
       for (Space space : {Space::ub, Space::l1, Space::l0a, Space::l0b, Space::l0c}) {
         SmallVector<LiveRange> here;
         for (LiveRange &range : ranges)
           if (range.buffer.getSpace() == space)
             here.push_back(range);
-        if (failed(placeSpace(space, here, bytesOfSpace(space, *soc))))
+        if (failed(placeSpace(space, here, bytesOfSpace(space, *soc),
+                              space == Space::ub ? &halves : nullptr)))
           return signalPassFailure();
       }
     }

@@ -152,13 +152,33 @@ int64_t Planner::cores(StringRef core) const {
 
 LogicalResult Planner::run() {
   spillScalars(*this, function);
-  SmallVector<Operation *> steps;
-  for (Operation &op : function.getBody().front())
-    if (!isNoStep(&op))
-      steps.push_back(&op);
+  auto find = [&] {
+    SmallVector<Operation *> found;
+    for (Operation &op : function.getBody().front())
+      if (!isNoStep(&op))
+        found.push_back(&op);
+    return found;
+  };
+  if (options.use_cube && options.use_vector)
+    streamRows(function, soc(), find());
+  SmallVector<Operation *> steps = find();
   if (options.use_cube)
     foldAroundContractions(*this, steps);
   llvm::erase_if(steps, [&](Operation *step) { return isFolded(step); });
+
+  llvm::DenseSet<Value> touched;
+  for (Operation *step : steps) {
+    Footprint footprint = footprintOf(*this, step);
+    for (Value root : footprint.reads)
+      readers[root].push_back(step);
+    written.insert(footprint.writes.begin(), footprint.writes.end());
+    touched.insert(footprint.reads.begin(), footprint.reads.end());
+    touched.insert(footprint.writes.begin(), footprint.writes.end());
+  }
+  for (Value root : touched) {
+    auto type = cast<MemRefType>(root.getType());
+    touchedBytes += type.getNumElements() * bytesOf(type.getElementType());
+  }
 
   for (ArrayRef<Operation *> rest = steps; !rest.empty();) {
     size_t taken = 0;
@@ -170,13 +190,15 @@ LogicalResult Planner::run() {
   // A kernel with nothing to do is a launch that does nothing.
   if (phases.empty())
     begin(function.getLoc(), "aiv", 1);
+  shareWorkspaces();
 
   auto module = cast<ModuleOp>(function->getParentOp());
   Builder builder(module.getContext());
   module->setAttr(kSoc, builder.getStringAttr(soc().name));
   module->setAttr(kStage, builder.getStringAttr(kPlanned));
   module->setAttr(kWorkspaces, builder.getI64ArrayAttr(workspaceBytes));
-  SmallVector<Attribute> lowered;
+  // Blocks of rows repeat what was said of the first.
+  llvm::SetVector<Attribute> lowered;
   for (const Lowered &record : records) {
     auto position = record.loc->findInstanceOf<FileLineColLoc>();
     SmallVector<NamedAttribute> fields = {
@@ -190,11 +212,78 @@ LogicalResult Planner::run() {
       fields.push_back(
           builder.getNamedAttr("cores_reason", builder.getStringAttr(record.coresReason)));
     }
-    lowered.push_back(builder.getDictionaryAttr(fields));
+    lowered.insert(builder.getDictionaryAttr(fields));
   }
-  module->setAttr(kLowered, builder.getArrayAttr(lowered));
+  module->setAttr(kLowered, builder.getArrayAttr(lowered.getArrayRef()));
   function.erase();
   return success();
+}
+
+// Temporaries that no phase needs at the same time lie in the same memory: fewer bytes, and they
+// stay in L2. The one that was free last is taken again first.
+void Planner::shareWorkspaces() {
+  struct Life {
+    int64_t number;
+    size_t first, last;
+  };
+  std::vector<Life> lives;
+  DenseMap<int64_t, size_t> places;
+  auto numberOf = [](func::FuncOp phase, unsigned argument) -> std::optional<int64_t> {
+    auto binding = phase.getArgAttrOfType<StringAttr>(argument, kBinding);
+    int64_t number;
+    StringRef text = binding ? binding.getValue() : "";
+    if (!text.consume_front("workspace:") || text.getAsInteger(10, number))
+      return std::nullopt;
+    return number;
+  };
+  for (auto [at, phase] : llvm::enumerate(phases))
+    for (unsigned i = 0; i < phase.getNumArguments(); ++i)
+      if (auto number = numberOf(phase, i)) {
+        auto [found, isNew] = places.insert({*number, lives.size()});
+        if (isNew)
+          lives.push_back({*number, at, at});
+        lives[found->second].last = at;
+      }
+  // In the order of their first phases.
+  struct Shared {
+    int64_t bytes;
+    size_t last;
+  };
+  std::vector<Shared> shared;
+  DenseMap<int64_t, int64_t> renamed;
+  for (const Life &life : lives) {
+    int64_t bytes = workspaceBytes[life.number];
+    std::optional<size_t> best;
+    for (auto [i, candidate] : llvm::enumerate(shared)) {
+      // A small temporary does not take the place of a large one.
+      bool fits =
+          candidate.last < life.first && bytes <= candidate.bytes && candidate.bytes <= 2 * bytes;
+      if (fits && (!best || candidate.last > shared[*best].last))
+        best = i;
+    }
+    if (!best) {
+      best = shared.size();
+      shared.push_back({bytes, 0});
+    }
+    shared[*best].last = life.last;
+    renamed[life.number] = *best;
+  }
+  for (func::FuncOp phase : phases)
+    for (unsigned i = 0; i < phase.getNumArguments(); ++i)
+      if (auto number = numberOf(phase, i))
+        phase.setArgAttr(
+            i, kBinding,
+            StringAttr::get(phase.getContext(), "workspace:" + Twine(renamed.at(*number))));
+  workspaceBytes.clear();
+  for (const Shared &one : shared)
+    workspaceBytes.push_back(one.bytes);
+}
+
+bool Planner::streams(Value root, ArrayRef<Operation *> steps) const {
+  auto found = readers.find(root);
+  return touchedBytes > soc().l2_bytes && !written.contains(root) && found != readers.end() &&
+         llvm::all_of(found->second,
+                      [&](Operation *reader) { return llvm::is_contained(steps, reader); });
 }
 
 LogicalResult Planner::planStep(ArrayRef<Operation *> steps, size_t &taken) {

@@ -119,6 +119,10 @@ public:
   // Where a memref of the kernel lies; failure as Phase::view.
   mlir::FailureOr<MemRefView> locate(mlir::Value memref) const;
 
+  // Whether a phase for these steps should read the tensor past L2: only they touch it, they read
+  // only, and the kernel's tensors are larger than L2, so that keeping it would drive out others.
+  bool streams(mlir::Value root, llvm::ArrayRef<mlir::Operation *> steps) const;
+
   void record(Lowered lowered) { records.push_back(std::move(lowered)); }
   // A step that another step's phase does too: the driver skips it.
   void fold(mlir::Operation *step) { folded.insert(step); }
@@ -139,6 +143,7 @@ private:
   friend class Phase;
   int64_t workspaceOf(mlir::Value root);
   int64_t newWorkspace(int64_t bytes);
+  void shareWorkspaces();
   mlir::LogicalResult planStep(llvm::ArrayRef<mlir::Operation *> steps, size_t &taken);
 
   mlir::func::FuncOp function;
@@ -149,6 +154,10 @@ private:
   llvm::SmallVector<Lowered> records;
   llvm::DenseSet<mlir::Operation *> folded;
   llvm::DenseMap<mlir::Operation *, mlir::Value> destinations;
+  // The steps that touch each tensor, and all tensors' bytes.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Operation *, 2>> readers;
+  llvm::DenseSet<mlir::Value> written;
+  int64_t touchedBytes = 0;
 };
 
 // The memrefs that a step reads and writes, by root (kernel argument or alloc).
@@ -165,6 +174,10 @@ Footprint footprintOf(const Planner &planner, mlir::Operation *step);
 // Planner::record and returns how many steps it took; or returns 0 with the reason, and whatever it
 // began is removed. Where cube and vector differ in what they accept, that is a reason, no error.
 
+// Called once before all: repeats chains of steps block by block of rows, where their temporaries
+// are larger than L2. The steps given become others.
+void streamRows(mlir::func::FuncOp kernel, const machine::Soc &soc,
+                llvm::ArrayRef<mlir::Operation *> steps);
 // Called once before the first step: folds steps (zero fills, casts) into contractions.
 void foldAroundContractions(Planner &planner, llvm::ArrayRef<mlir::Operation *> steps);
 size_t planContraction(Planner &planner, llvm::ArrayRef<mlir::Operation *> steps,

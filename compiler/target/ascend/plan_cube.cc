@@ -1,10 +1,11 @@
 // Contractions on the cube unit.
 //
-// One phase a contraction. The result is cut into tiles of L0C size; core b takes the tiles b,
-// b + cores, ... For a tile, panels of A and B along k go GM -> L1 (NZ) and, in shorter pieces,
-// L1 -> L0A / L0B, two slots each so that loads run ahead; mmad accumulates in L0C; fixpipe writes
-// the tile out, each element by one core only. A zero fill before and a rounding to 16 bits after
-// the contraction become part of the fixpipe.
+// One phase a contraction. The result is cut into tiles of L0C size; each core takes a run of tiles
+// that follow each other along one side of the result, so that it reads the panels of the other
+// side again and again, alone. For a tile, panels of A and B along k go GM -> L1 (NZ) and, in
+// shorter pieces, L1 -> L0A / L0B, two slots each so that loads run ahead; mmad accumulates in L0C;
+// fixpipe writes the tile out, each element by one core only. A zero fill before and a rounding to
+// 16 bits after the contraction become part of the fixpipe.
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 
@@ -116,15 +117,31 @@ LogicalResult CubePhase::build(const MemRefView &destination, bool accumulate) {
   int64_t tiles = tilesM * tilesN * contraction.batches();
   int64_t panelsK = ceilDiv(k.size, tile.k_l1), panels = panelsK * contraction.outerKs();
 
-  // The tiles of this core: block, block + blocks, ...
+  // The tiles of this core: a run of consecutive ones, as long as those of the others or one
+  // longer.
   Value block = builder.create<BlockIdxOp>(loc);
-  Value rest = builder.createOrFold<arith::SubIOp>(loc, index(tiles), block);
-  Value round = loop(phase.ceilDiv(rest, tile.blocks), 1).getInductionVar();
-  Value tileIndex = phase.add(block, phase.mul(round, tile.blocks));
-  Value tileM = builder.createOrFold<arith::RemUIOp>(loc, tileIndex, index(tilesM));
-  Value others = builder.createOrFold<arith::DivUIOp>(loc, tileIndex, index(tilesM));
-  Value tileN = builder.createOrFold<arith::RemUIOp>(loc, others, index(tilesN));
-  Value batch = builder.createOrFold<arith::DivUIOp>(loc, others, index(tilesN));
+  int64_t share = tiles / tile.blocks, more = tiles % tile.blocks;
+  Value first = phase.mul(block, share), mine = index(share);
+  if (more != 0) {
+    first = phase.add(first, phase.min(block, index(more)));
+    Value longer =
+        builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, block, index(more));
+    mine = builder.createOrFold<arith::SelectOp>(loc, longer, index(share + 1), index(share));
+  }
+  Value round = loop(mine, 1).getInductionVar();
+  Value tileIndex = phase.add(first, round);
+  auto split = [&](Value from, int64_t by) -> std::pair<Value, Value> {
+    return {builder.createOrFold<arith::DivUIOp>(loc, from, index(by)),
+            builder.createOrFold<arith::RemUIOp>(loc, from, index(by))};
+  };
+  Value tileM, tileN, batch, others;
+  if (tile.along_m) {
+    std::tie(others, tileM) = split(tileIndex, tilesM);
+    std::tie(batch, tileN) = split(others, tilesN);
+  } else {
+    std::tie(others, tileN) = split(tileIndex, tilesN);
+    std::tie(batch, tileM) = split(others, tilesM);
+  }
   auto part = [&](Value start, int64_t total, int64_t most) -> Value {
     if (total % most == 0)
       return index(most);
@@ -195,20 +212,6 @@ bool isZeroFill(linalg::GenericOp op) {
       !op.getIndexingMapsArray().back().isPermutation())
     return false;
   return matchPattern(op.getRegion().front().getTerminator()->getOperand(0), m_AnyZeroFloat());
-}
-
-// Whether a generic only rounds its input to 16 bits, element by element in the same order.
-bool isRounding(linalg::GenericOp op) {
-  if (op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 || op->getNumResults() != 0 ||
-      op.getNumReductionLoops() != 0)
-    return false;
-  for (AffineMap map : op.getIndexingMapsArray())
-    if (!map.isIdentity())
-      return false;
-  Block &body = op.getRegion().front();
-  auto truncation = body.getTerminator()->getOperand(0).getDefiningOp<arith::TruncFOp>();
-  return truncation && truncation.getIn() == body.getArgument(0) &&
-         (truncation.getType().isF16() || truncation.getType().isBF16());
 }
 
 bool touches(const Footprint &footprint, Value root) {
@@ -289,26 +292,38 @@ size_t planContraction(Planner &planner, ArrayRef<Operation *> steps, std::strin
   FailureOr<Contraction> contraction = analyseContraction(planner, op, reason);
   if (failed(contraction))
     return 0;
-  const Contraction &c = *contraction;
+  Contraction c = *contraction;
   std::string what = "contraction " + std::to_string(c.m.size) + "x" + std::to_string(c.n.size) +
                      "x" + std::to_string(c.k.size * c.outerKs()) + " ";
   llvm::raw_string_ostream(what) << c.views[Contraction::A].element;
   if (!c.isEmpty()) {
+    reason = "an operand's position cannot be computed ahead";
+    Value overwritten = planner.overwritten(op);
+    MemRefView destination = c.views[Contraction::C];
+    if (overwritten)
+      destination = *planner.locate(overwritten);
+    for (int operand : {Contraction::A, Contraction::B})
+      if ((operand == Contraction::A ? c.packA : c.packB) &&
+          failed(packOperand(planner, c, operand)))
+        return 0;
+    std::optional<FlatRows> flat;
+    if (overwritten)
+      flat = flattenRows(planner, c, destination);
+    if (flat)
+      c = flat->contraction;
     CubeProblem problem{.m = c.m.size,
                         .n = c.n.size,
                         .k = c.k.size,
                         .batches = c.batches(),
                         .outer_k = c.outerKs(),
-                        .element_bytes = bytesOf(c.views[Contraction::A].element)};
+                        .element_bytes = bytesOf(c.views[Contraction::A].element),
+                        .transposed_a = c.transposeA,
+                        .transposed_b = c.transposeB};
     CubeTiling tiling = chooseCubeTiling(problem, planner.soc());
-    Value overwritten = planner.overwritten(op);
-    MemRefView destination = c.views[Contraction::C];
-    if (overwritten)
-      destination = *planner.locate(overwritten);
-    if (failed(CubePhase(planner, c, tiling).build(destination, !overwritten))) {
-      reason = "an operand's position cannot be computed ahead";
+    if (failed(CubePhase(planner, c, tiling).build(flat ? flat->from : destination, !overwritten)))
       return 0;
-    }
+    if (flat && failed(copyParts(planner, *flat, destination)))
+      return 0;
   }
   planner.record({op.getLoc(), "cube", what, ""});
   return 1;

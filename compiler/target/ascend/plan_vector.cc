@@ -44,6 +44,23 @@ LogicalResult planNest(Planner &planner, const VectorNest &nest, const VectorLoo
   return planPhase(planner, nest.op.getLoc(), tiling, emitterOf(nest, loops), reason);
 }
 
+// Whether each element of an operand is loaded once.
+bool loadedOnce(const VectorNest &nest, const VectorOperand &operand) {
+  SmallVector<std::pair<int64_t, int64_t>> dims;
+  for (auto [stride, extent] : llvm::zip_equal(operand.strides, nest.extents))
+    dims.push_back({stride, extent});
+  llvm::sort(dims);
+  int64_t reach = 1;
+  for (auto [stride, extent] : dims) {
+    if (stride < reach)
+      return false;
+    reach = stride * extent;
+  }
+  return llvm::count_if(nest.operands, [&](const VectorOperand &other) {
+           return other.view.root == operand.view.root;
+         }) == 1;
+}
+
 struct Cut {
   VectorLoops loops;
   Tiling tiling;
@@ -226,6 +243,9 @@ size_t planVector(Planner &planner, ArrayRef<Operation *> steps, std::string &re
     planner.record({op.getLoc(), "vector", "nothing to do", ""});
     return 1;
   }
+  for (VectorOperand &operand : nest->operands)
+    operand.streamed = !operand.isOutput && loadedOnce(*nest, operand) &&
+                       planner.streams(operand.view.root, steps.take_front(1));
   if (nest->points() <= kFewPoints) {
     reason = "it has few elements";
     return 0;

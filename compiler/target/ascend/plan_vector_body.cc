@@ -2,6 +2,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 
 namespace pyasc::npu {
 
@@ -18,14 +19,49 @@ LogicalResult TileBody::refuse(Operation *op, StringRef why) {
   return failure();
 }
 
-LogicalResult TileBody::evaluate(ArrayRef<TileValue> arguments, ArrayRef<const TileValue *> into,
+// One instruction, which may write where it reads.
+static bool isOneInstruction(Operation &op) {
+  return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::MaximumFOp,
+             arith::MinimumFOp, arith::NegFOp, math::AbsFOp, math::ExpOp, math::LogOp, math::SqrtOp,
+             math::RsqrtOp>(op);
+}
+
+std::optional<TileValue> TileBody::placeOf(Operation &op, llvm::DenseMap<Value, int> &left) {
+  Type type = op.getNumResults() == 1 ? op.getResult(0).getType() : Type();
+  if (!isOneInstruction(op) || !(type.isF32() || type.isF16()))
+    return std::nullopt;
+  // A function of f16 is computed in f32.
+  if (type.isF16() && isa<math::ExpOp, math::LogOp, math::SqrtOp, math::RsqrtOp>(op))
+    return std::nullopt;
+  for (Value operand : op.getOperands()) {
+    auto found = values_.find(operand);
+    if (found == values_.end())
+      continue;
+    const TileValue &value = found->second;
+    if (left[operand] == llvm::count(op.getOperands(), operand) && value.storage == type &&
+        value.kind == TileKind::full && value.lease && value.lease.use_count() == 1)
+      return value;
+  }
+  return std::nullopt;
+}
+
+bool TileBody::isIncremented(Operation *tanh) {
+  auto add = tanh->hasOneUse() ? dyn_cast<arith::AddFOp>(*tanh->user_begin()) : arith::AddFOp();
+  if (!add || !tanh->getResult(0).getType().isF32() || add->getBlock() != &body_)
+    return false;
+  Value other = add.getLhs() == tanh->getResult(0) ? add.getRhs() : add.getLhs();
+  return matchPattern(other, m_OneFloat());
+}
+
+LogicalResult TileBody::evaluate(SmallVector<TileValue> arguments, ArrayRef<const TileValue *> into,
                                  Operation *skip) {
-  values_.clear();
+  values_ = known_;
   for (auto [argument, value] : llvm::zip_equal(body_.getArguments(), arguments)) {
-    values_[argument] = value;
     if (value.scalar)
       code_.emitter().map(argument, value.scalar);
+    values_[argument] = std::move(value);
   }
+  arguments.clear();
   Operation *yield = body_.getTerminator();
   llvm::DenseMap<Value, int> left; // uses to come
   for (Operation &op : body_)
@@ -39,7 +75,12 @@ LogicalResult TileBody::evaluate(ArrayRef<TileValue> arguments, ArrayRef<const T
       for (auto [position, operand] : llvm::enumerate(yield->getOperands()))
         if (operand == op.getResult(0) && operand.hasOneUse() && position < into.size())
           target = into[position];
-    auto result = compute(&op, target);
+    std::optional<TileValue> place;
+    if (!target && (place = placeOf(op, left)))
+      target = &*place;
+    auto result = op.getNumResults() == 1 && known_.count(op.getResult(0))
+                      ? FailureOr<TileValue>(known_[op.getResult(0)])
+                      : compute(&op, target);
     if (failed(result)) {
       if (reason_.empty())
         return refuse(&op);
@@ -63,6 +104,12 @@ FailureOr<TileValue> TileBody::value(Value value) {
     return failure();
   }
   return code_.uniform(*scalar);
+}
+
+FailureOr<TileValue> TileBody::take(Value value) {
+  FailureOr<TileValue> result = this->value(value);
+  values_.erase(value);
+  return result;
 }
 
 TileValue TileBody::widened(const TileValue &value) {
@@ -184,6 +231,12 @@ FailureOr<TileValue> TileBody::computeFloat(Operation *op, const TileValue *into
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     in.push_back(widened(*operand(op, i)));
 
+  if (isa<arith::AddFOp>(op))
+    for (Value sum : op->getOperands())
+      if (auto tanh = sum.getDefiningOp<math::TanhOp>(); tanh && isIncremented(tanh))
+        return value(sum);
+  if (isa<math::TanhOp>(op) && isIncremented(op))
+    return emitOnePlusTanh(code_, in[0]);
   if (auto binary = floatBinary(op))
     return finish(code_.binary(*binary, in[0], in[1], direct));
   if (isa<arith::MaxNumFOp, arith::MinNumFOp>(op)) {

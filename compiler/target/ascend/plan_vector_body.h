@@ -14,13 +14,17 @@ public:
   TileBody(TileCode &code, mlir::Block &body) : code_(code), body_(body) {}
 
   // Computes every operation except `skip`, given the block's arguments. What operand i of the
-  // terminator needs goes to `into[i]` where it can, if that is not null. On failure reason() says
-  // which operation the unit does not have.
-  mlir::LogicalResult evaluate(llvm::ArrayRef<TileValue> arguments,
+  // terminator needs goes to `into[i]` where it can, if that is not null. An argument that nobody
+  // else holds may be overwritten. On failure reason() says which operation the unit does not have.
+  mlir::LogicalResult evaluate(llvm::SmallVector<TileValue> arguments,
                                llvm::ArrayRef<const TileValue *> into,
                                mlir::Operation *skip = nullptr);
+  // The value of an operation of the body, known before evaluate().
+  void know(mlir::Value value, TileValue is) { known_[value] = std::move(is); }
   // A value of the body, or one from outside of it (uniform).
   mlir::FailureOr<TileValue> value(mlir::Value value);
+  // The same, for the last time: nobody but the caller holds a value of the body afterwards.
+  mlir::FailureOr<TileValue> take(mlir::Value value);
   // `value` with the element type's storage in memory, all over `kind`.
   mlir::FailureOr<TileValue> stored(const TileValue &value, TileKind kind, const TileValue *into);
   // As operands of arithmetic: bf16 widened to f32.
@@ -44,9 +48,14 @@ private:
   }
   mlir::LogicalResult refuse(mlir::Operation *op, llvm::StringRef why = "");
 
+  // An operand of `op` that is used for the last time and whose place the result can take.
+  std::optional<TileValue> placeOf(mlir::Operation &op, llvm::DenseMap<mlir::Value, int> &left);
+  // Results of tanh that hold 1 + tanh, since nothing else is wanted.
+  bool isIncremented(mlir::Operation *tanh);
+
   TileCode &code_;
   mlir::Block &body_;
-  llvm::DenseMap<mlir::Value, TileValue> values_;
+  llvm::DenseMap<mlir::Value, TileValue> values_, known_;
   std::string reason_;
 };
 
@@ -54,6 +63,8 @@ private:
 // not known. Errors are a few units in the last place.
 mlir::FailureOr<TileValue> emitMathFunction(TileCode &code, mlir::Operation *op, const TileValue &x,
                                             const TileValue *into);
+// 1 + tanh(x) of an f32 tile.
+TileValue emitOnePlusTanh(TileCode &code, const TileValue &x);
 
 } // namespace pyasc::npu
 

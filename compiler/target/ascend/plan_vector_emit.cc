@@ -200,7 +200,8 @@ void VectorEmitter::transferIn(const Source &source, Value memory, Value to, Val
   Value one = code_.index(1);
   Value pitch = code_.index(tiling_.size.pitch);
   auto burst = [&](Value to, Value from, Value length) {
-    builder_.create<LoadOp>(loc_, memory, to, gm, from, one, length, length, pitch);
+    auto load = builder_.create<LoadOp>(loc_, memory, to, gm, from, one, length, length, pitch);
+    load.setBypassL2(operand.streamed);
   };
   if (source.kind == TileKind::row)
     return burst(to, at, code_.cols());
@@ -212,8 +213,9 @@ void VectorEmitter::transferIn(const Source &source, Value memory, Value to, Val
     return burst(to, at, code_.count(TileKind::full));
   int64_t stride = operand.strides[loops().row];
   if (stride >= nest().extents[loops().column]) {
-    builder_.create<LoadOp>(loc_, memory, to, gm, at, code_.rows(), code_.cols(),
-                            code_.index(stride), pitch);
+    auto load = builder_.create<LoadOp>(loc_, memory, to, gm, at, code_.rows(), code_.cols(),
+                                        code_.index(stride), pitch);
+    load.setBypassL2(operand.streamed);
     return;
   }
   // Rows that overlap in GM come one by one.
@@ -319,7 +321,7 @@ LogicalResult VectorEmitter::emitElementwise() {
   SmallVector<const TileValue *> into;
   for (const TileValue &result : results)
     into.push_back(&result);
-  if (failed(body().evaluate(values, into)))
+  if (failed(body().evaluate(std::move(values), into)))
     return failure();
   Operation *yield = nest().op.getBody()->getTerminator();
   for (auto [position, result] : llvm::enumerate(results)) {
@@ -441,7 +443,7 @@ LogicalResult VectorEmitter::addUp(
           return failure();
       SmallVector<TileValue> values = arguments();
       values.push_back(accumulator);
-      if (failed(body().evaluate(values, {&accumulator})))
+      if (failed(body().evaluate(std::move(values), {&accumulator})))
         return failure();
       auto value = body().value(nest().op.getBody()->getTerminator()->getOperand(0));
       if (failed(value))
@@ -472,7 +474,7 @@ LogicalResult VectorEmitter::finish(const TileValue &accumulator) {
   }
   SmallVector<TileValue> values = arguments();
   values.push_back(TileValue());
-  if (failed(body().evaluate(values, {})))
+  if (failed(body().evaluate(std::move(values), {})))
     return failure();
   auto value = body().value(nest().op.getBody()->getTerminator()->getOperand(0));
   if (failed(value))
@@ -528,19 +530,22 @@ LogicalResult VectorEmitter::emitRowReduce() {
         return failure();
     SmallVector<TileValue> values = arguments();
     values.push_back(sum);
-    if (failed(body().evaluate(values, {}, combiner->op)))
+    if (failed(body().evaluate(std::move(values), {}, combiner->op)))
       return failure();
-    auto element = body().value(combiner->element);
+    auto element = body().take(combiner->element);
     if (failed(element))
       return failure();
     TileValue tile = body().widened(*element);
+    *element = {};
     if (tile.storage.isF16())
       tile = tile.isUniform()
                  ? code_.uniform(builder_.createOrFold<arith::ExtFOp>(loc_, f32, tile.scalar))
                  : code_.cast(tile, f32, Round::none);
     if (!tile.storage.isF32())
       return fail("a reduction of this element type has no instruction");
-    TileValue partial = code_.reduceRows(*combiner->reduce, code_.toFull(tile));
+    TileValue full = code_.toFull(tile);
+    tile = {};
+    TileValue partial = code_.reduceRows(*combiner->reduce, std::move(full));
     code_.binary(combiner->binary, sum, partial, &sum);
     return success();
   };

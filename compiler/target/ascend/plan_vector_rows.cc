@@ -36,7 +36,8 @@ struct RowOperand {
   Value memref;
   Type element;
   bool used;
-  TileKind kind; // column: an element a row
+  TileKind kind;         // column: an element a row
+  bool streamed = false; // see Planner::streams
 };
 
 struct RowStep {
@@ -46,6 +47,16 @@ struct RowStep {
   bool reduces = false;
   int64_t columns = 1;
   bool storesResult = true;
+  // A reduction that starts from the neutral element, not from what the result holds.
+  bool fromNeutral = false;
+};
+
+// What a phase does for speed as long as its buffers fit.
+struct RowOptions {
+  // 16-bit operands that all rows share are widened once.
+  bool widen = true;
+  int64_t resultSlots = 2;
+  int64_t inputSlots = 2;
 };
 
 //===------------------------------------------------------------------------------------------===//
@@ -152,6 +163,38 @@ std::optional<RowStep> asRows(VectorNest nest, int64_t rows) {
   return step;
 }
 
+// A value as its body reads it, perhaps widened to f32, and nothing else.
+bool isPlain(Value value, Block *body) {
+  if (auto wide = value.getDefiningOp<arith::ExtFOp>())
+    value = wide.getIn();
+  return value == body->getArgument(0);
+}
+
+// Whether `first` sets the results to the first element of each row and `rest` reduces the others
+// into them, by a maximum or minimum: then `rest` becomes the reduction of whole rows, which gives
+// the same, since these neither round nor depend on the order.
+bool startsWithFirst(const RowStep &first, RowStep &rest) {
+  if (!rest.reduces || rest.fromNeutral || first.reduces || first.columns != 1 ||
+      first.inputs.size() != 1 || rest.inputs.size() != 1 || first.result->used ||
+      !(first.result->access == rest.result->access))
+    return false;
+  Combiner combiner = *findCombiner(rest.op);
+  const RowAccess &one = first.inputs[0].access, &others = rest.inputs[0].access;
+  if ((combiner.binary != Binary::max && combiner.binary != Binary::min) ||
+      one.root == first.result->access.root || one.root != others.root ||
+      one.start + 1 != others.start || one.rowStride != others.rowStride ||
+      others.columnStride != 1 || others.rowStride <= others.columns ||
+      first.inputs[0].element != rest.inputs[0].element ||
+      !isPlain(first.op.getBody()->getTerminator()->getOperand(0), first.op.getBody()) ||
+      !isPlain(combiner.element, rest.op.getBody()))
+    return false;
+  rest.inputs[0].access.start -= 1;
+  rest.inputs[0].access.columns += 1;
+  rest.columns += 1;
+  rest.fromNeutral = true;
+  return true;
+}
+
 // Whether nothing but these steps uses the tensor.
 bool isTemporary(Value root, ArrayRef<Operation *> steps) {
   Operation *alloc = root.getDefiningOp();
@@ -205,6 +248,18 @@ public:
     return true;
   }
 
+  // Undoes the last add.
+  void removeLast() {
+    RowStep last = std::move(steps.back());
+    steps.pop_back();
+    std::vector<RowStep> others = std::move(steps);
+    steps.clear();
+    written_.clear();
+    read_.clear();
+    for (RowStep &step : others)
+      add(std::move(step));
+  }
+
   int64_t rows;
   std::vector<RowStep> steps;
 
@@ -220,9 +275,9 @@ private:
 class RowEmitter {
 public:
   RowEmitter(PhaseEmitter &emitter, TileBuffers &buffers, const RowGroup &group,
-             const Tiling &tiling)
+             const Tiling &tiling, RowOptions options)
       : emitter_(emitter), builder_(emitter.builder()), buffers_(buffers), group_(group),
-        tiling_(tiling), loc_(group.steps.front().op.getLoc()),
+        tiling_(tiling), options_(options), loc_(group.steps.front().op.getLoc()),
         code_(emitter, buffers, tiling.size, loc_) {}
 
   LogicalResult emit(std::string &reason) {
@@ -236,10 +291,13 @@ private:
   LogicalResult emitAll() {
     // What does not change from row to row is loaded once.
     for (const RowStep &step : group_.steps)
-      for (const RowOperand &input : step.inputs)
-        if (input.used && input.access.rowStride == 0 && !values_.count(input.access) &&
-            failed(loadOnce(input)))
+      for (auto [position, input] : llvm::enumerate(step.inputs)) {
+        if (!input.used || input.access.rowStride != 0)
+          continue;
+        bool widen = isWidened(step, position);
+        if (!(widen ? widened_ : values_).count(input.access) && failed(loadOnce(input, widen)))
           return failure();
+      }
 
     Value block = builder_.create<BlockIdxOp>(loc_, builder_.getIndexType());
     Value cores = code_.index(tiling_.cores);
@@ -288,7 +346,18 @@ private:
     return value;
   }
 
-  LogicalResult loadOnce(const RowOperand &operand) {
+  // Whether a step wants an input that all rows share in f32 only.
+  bool isWidened(const RowStep &step, size_t position) const {
+    const RowOperand &input = step.inputs[position];
+    Value argument = step.op.getBody()->getArgument(position);
+    return options_.widen && input.access.rowStride == 0 && input.kind == TileKind::row &&
+           (input.element.isF16() || input.element.isBF16()) && !argument.use_empty() &&
+           llvm::all_of(argument.getUsers(), [](Operation *user) {
+             return isa<arith::ExtFOp>(user) && user->getResult(0).getType().isF32();
+           });
+  }
+
+  LogicalResult loadOnce(const RowOperand &operand, bool widen) {
     Value gm;
     auto at = address(operand, gm);
     if (failed(at))
@@ -297,20 +366,31 @@ private:
       values_[operand.access] = code_.uniform(builder_.create<memref::LoadOp>(loc_, gm, *at));
       return success();
     }
-    Value memory = buffers_.make(loc_, BufferKind::row, operand.element, 1);
+    // What is widened meets f32 tiles in the loop, which have room for it.
+    Value memory = widen ? buffers_.makeBeforeLoop(loc_, BufferKind::row, operand.element)
+                         : buffers_.make(loc_, BufferKind::row, operand.element, 1);
     Value length = code_.index(operand.access.columns), one = code_.index(1);
     builder_.create<LoadOp>(loc_, memory, code_.index(0), gm, *at, one, length, length, pitch());
     TileValue value = inBuffer(operand, memory);
     // A single row is as good as the whole tile.
     value.kind = tiling_.size.hasRows ? TileKind::row : TileKind::full;
-    values_[operand.access] = value;
+    if (!widen) {
+      values_[operand.access] = value;
+      return success();
+    }
+    code_.setTile(one, length);
+    Type f32 = builder_.getF32Type();
+    TileValue wide = value;
+    wide.type = wide.storage = f32;
+    wide.memory = buffers_.make(loc_, BufferKind::row, f32, 1);
+    widened_[operand.access] = code_.cast(value, f32, Round::none, &wide);
     return success();
   }
 
   Value pitch() { return code_.index(tiling_.size.pitch); }
 
-  Value slotOf(BufferKind kind, Type element) {
-    Value buffer = buffers_.make(loc_, kind, element, 2);
+  Value slotOf(BufferKind kind, Type element, int64_t slots = 2) {
+    Value buffer = buffers_.make(loc_, kind, element, slots);
     return builder_.create<SlotOp>(loc_, buffer.getType(), buffer, iteration_);
   }
 
@@ -327,15 +407,17 @@ private:
     const RowAccess &access = operand.access;
     TileValue value;
     if (operand.kind == TileKind::full) {
-      Value memory = slotOf(BufferKind::full, operand.element);
+      Value memory = slotOf(BufferKind::full, operand.element, options_.inputSlots);
       value = inBuffer(operand, memory);
       Value length = code_.index(access.columns);
       bool dense = access.rowStride == access.columns && access.columns == tiling_.size.pitch;
       if (dense)
         length = builder_.createOrFold<arith::MulIOp>(loc_, rows_, length);
       bool several = tiling_.size.hasRows && !dense;
-      builder_.create<LoadOp>(loc_, memory, zero, gm, *at, several ? rows_ : one, length,
-                              several ? code_.index(access.rowStride) : length, pitch());
+      auto load =
+          builder_.create<LoadOp>(loc_, memory, zero, gm, *at, several ? rows_ : one, length,
+                                  several ? code_.index(access.rowStride) : length, pitch());
+      load.setBypassL2(operand.streamed);
     } else if (access.rowStride == 1 || !tiling_.size.hasRows) {
       Value memory = slotOf(BufferKind::column, operand.element);
       value = inBuffer(operand, memory);
@@ -381,48 +463,58 @@ private:
     };
 
     SmallVector<TileValue> arguments;
-    for (const RowOperand &input : step.inputs) {
+    for (auto [position, input] : llvm::enumerate(step.inputs)) {
       FailureOr<TileValue> value = TileValue();
-      if (input.used)
+      if (input.used && isWidened(step, position)) {
+        for (Operation *user : op.getBody()->getArgument(position).getUsers())
+          body.know(user->getResult(0), widened_.at(input.access));
+      } else if (input.used) {
         value = read(input);
+      }
       if (failed(value))
         return failure();
       arguments.push_back(*value);
     }
     FailureOr<TileValue> before = TileValue();
-    if (step.reduces || result.used)
+    if (readsResult(step))
       before = read(result);
     if (failed(before))
       return failure();
     arguments.push_back(*before);
+    // What is used for the last time here may be overwritten.
+    dropUnneeded(number);
 
     bool storing = step.storesResult && isLastWrite(number);
     TileValue place;
     if (storing)
       place = inBuffer(result,
                        slotOf(result.kind == TileKind::full ? BufferKind::full : BufferKind::column,
-                              result.element));
+                              result.element, options_.resultSlots));
     const TileValue *into = storing ? &place : nullptr;
     TileValue value;
     if (step.reduces) {
       Combiner combiner = *findCombiner(op);
-      if (failed(body.evaluate(arguments, {}, combiner.op)))
+      if (failed(body.evaluate(std::move(arguments), {}, combiner.op)))
         return failBody();
-      auto element = body.value(combiner.element);
+      auto element = body.take(combiner.element);
       if (failed(element))
         return failBody();
       TileValue tile = inFloat(*element);
+      *element = {};
       if (!tile.storage.isF32())
         return failure(!fail("a reduction of this element type has no instruction"));
-      TileValue partial = code_.reduceRows(*combiner.reduce, code_.toFull(tile));
-      TileValue start = inFloat(*before);
+      TileValue full = code_.toFull(tile);
+      tile = {};
+      TileValue partial = code_.reduceRows(*combiner.reduce, std::move(full));
       bool direct = result.element.isF32();
-      value = code_.binary(combiner.binary, start, partial, direct ? into : nullptr);
+      value = partial;
+      if (!step.fromNeutral)
+        value = code_.binary(combiner.binary, inFloat(*before), partial, direct ? into : nullptr);
       if (!direct)
         value = code_.cast(value, result.element, Round::rint, into);
       value.type = result.element;
     } else {
-      if (failed(body.evaluate(arguments, {into})))
+      if (failed(body.evaluate(std::move(arguments), {into})))
         return failBody();
       auto yielded = body.value(op.getBody()->getTerminator()->getOperand(0));
       if (failed(yielded))
@@ -471,6 +563,10 @@ private:
     return true;
   }
 
+  static bool readsResult(const RowStep &step) {
+    return step.reduces ? !step.fromNeutral : step.result->used;
+  }
+
   // Gives back the buffers of values that no later step reads.
   void dropUnneeded(size_t number) {
     for (auto it = values_.begin(); it != values_.end();) {
@@ -479,7 +575,7 @@ private:
         const RowStep &step = group_.steps[later];
         for (const RowOperand &input : step.inputs)
           needed |= input.used && input.access == it->first;
-        needed |= (step.reduces || step.result->used) && step.result->access == it->first;
+        needed |= readsResult(step) && step.result->access == it->first;
       }
       it = needed ? std::next(it) : values_.erase(it);
     }
@@ -490,9 +586,12 @@ private:
   TileBuffers &buffers_;
   const RowGroup &group_;
   const Tiling &tiling_;
+  RowOptions options_;
   Location loc_;
   TileCode code_;
   std::map<RowAccess, TileValue> values_;
+  // Operands of all rows in f32, for steps that want them so alone.
+  std::map<RowAccess, TileValue> widened_;
   Value iteration_, row_, rows_;
   std::string reason_;
 };
@@ -530,42 +629,64 @@ FailureOr<size_t> planRows(Planner &planner, ArrayRef<Operation *> steps) {
   RowGroup group(rows);
   int64_t columns = 1;
   bool reduces = false;
+  size_t taken = 0;
+  SmallVector<Operation *> absorbed;
   for (const VectorNest &nest : nests) {
     auto step = asRows(nest, rows);
     if (!step)
       break;
+    bool whole = !group.steps.empty() && startsWithFirst(group.steps.back(), *step);
+    if (whole) {
+      absorbed.push_back(group.steps.back().op);
+      group.removeLast();
+    }
     int64_t width = step->columns;
     bool isReduction = step->reduces;
-    if (!group.add(std::move(*step)))
+    if (!group.add(std::move(*step))) {
+      if (whole)
+        return 0; // its first element is lost
       break;
+    }
     columns = std::max(columns, width);
     reduces |= isReduction;
+    ++taken;
   }
-  size_t taken = group.steps.size();
-  if (taken < 2 || !reduces)
+  if (taken < 2 || !reduces || group.steps.empty())
     return 0;
+  for (RowStep &step : group.steps)
+    for (RowOperand &input : step.inputs)
+      input.streamed =
+          planner.streams(Value::getFromOpaquePointer(input.access.root), steps.take_front(taken));
   for (RowStep &step : group.steps)
     step.storesResult = !isTemporary(Value::getFromOpaquePointer(step.result->access.root),
                                      steps.take_front(taken));
 
   Location loc = steps.front()->getLoc();
+  RowOptions options;
   EmitPhase emit = [&](PhaseEmitter &emitter, TileBuffers &buffers, const Tiling &tiling,
                        std::string &why) -> LogicalResult {
-    return RowEmitter(emitter, buffers, group, tiling).emit(why);
+    return RowEmitter(emitter, buffers, group, tiling, options).emit(why);
   };
   int64_t cores = planner.cores("aiv");
-  auto bytes = tryPhase(loc, tilingOf(group, columns, std::min<int64_t>(rows, 2), 1), emit, reason);
-  if (failed(bytes))
-    return 0;
   int64_t most = 0;
-  for (int64_t low = 1, high = std::min<int64_t>(rows, 4095); low <= high;) {
-    int64_t middle = (low + high) / 2;
-    if ((*bytes)(tilingOf(group, columns, middle, cores).size) <= vectorBudget(planner)) {
-      most = middle;
-      low = middle + 1;
-    } else {
-      high = middle - 1;
+  // A long row takes so long that its result has left when the next one comes.
+  for (RowOptions choice : {RowOptions{true, 2, 2}, {true, 1, 2}, {false, 1, 2}, {false, 1, 1}}) {
+    options = choice;
+    auto bytes =
+        tryPhase(loc, tilingOf(group, columns, std::min<int64_t>(rows, 2), 1), emit, reason);
+    if (failed(bytes))
+      return 0;
+    for (int64_t low = 1, high = std::min<int64_t>(rows, 4095); low <= high;) {
+      int64_t middle = (low + high) / 2;
+      if ((*bytes)(tilingOf(group, columns, middle, cores).size) <= vectorBudget(planner)) {
+        most = middle;
+        low = middle + 1;
+      } else {
+        high = middle - 1;
+      }
     }
+    if (most > 0)
+      break;
   }
   if (most == 0)
     return 0;
@@ -579,6 +700,8 @@ FailureOr<size_t> planRows(Planner &planner, ArrayRef<Operation *> steps) {
   Tiling tiling = tilingOf(group, columns, size, cores);
   if (failed(planPhase(planner, loc, tiling, emit, reason)))
     return failure();
+  for (Operation *op : absorbed)
+    planner.record({op->getLoc(), "vector", "part of the row reduction that follows", ""});
   for (const RowStep &step : group.steps) {
     linalg::GenericOp op = step.op;
     planner.record({op.getLoc(), "vector",

@@ -18,6 +18,7 @@ struct VectorOperand {
   llvm::SmallVector<int64_t> strides; // elements, one a dimension
   bool used = true;                   // whether the body reads it
   bool isOutput = false;
+  bool streamed = false; // see Planner::streams
 };
 
 struct VectorNest {

@@ -10,6 +10,10 @@ using namespace mlir;
 // Buffers
 //===------------------------------------------------------------------------------------------===//
 
+constexpr int64_t kRepeatBytes = 256;
+// Down to here vectors are folded before they are reduced.
+constexpr int64_t kFoldedElements = 256;
+
 // Comparisons work on whole repeats: every buffer has room for them.
 static int64_t wholeRepeats(int64_t elements) { return llvm::divideCeil(elements, 128) * 128; }
 
@@ -23,6 +27,10 @@ int64_t TileBuffers::elements(BufferKind kind, int64_t elementBytes, TileSize si
     return wholeRepeats(size.rows);
   case BufferKind::accumulators:
     return wholeRepeats(size.rows * size.pitch) * size.blocks;
+  case BufferKind::repeat:
+    return kRepeatBytes / elementBytes;
+  case BufferKind::half:
+    return wholeRepeats(llvm::divideCeil(size.rows * size.pitch, 2)) + 128;
   case BufferKind::rowReduceScratch:
     return size.rows * (256 / elementBytes);
   case BufferKind::rowBinaryScratch:
@@ -31,6 +39,12 @@ int64_t TileBuffers::elements(BufferKind kind, int64_t elementBytes, TileSize si
     return llvm::divideCeil(size.rows * size.pitch * elementBytes, 256) * (32 / elementBytes);
   }
   llvm_unreachable("unknown kind");
+}
+
+Value TileBuffers::makeBeforeLoop(Location loc, BufferKind kind, Type element) {
+  Value buffer = make(loc, kind, element, 1);
+  requests_.pop_back();
+  return buffer;
 }
 
 Value TileBuffers::make(Location loc, BufferKind kind, Type element, int64_t depth) {
@@ -249,8 +263,7 @@ TileValue TileCode::binary(Binary op, const TileValue &first, const TileValue &s
     default:
       break;
     }
-    TileValue filled = fill(vector.kind, single.scalar);
-    return a.isUniform() ? binary(op, filled, b, into) : binary(op, a, filled, into);
+    return scalarAsVector(op, vector, single.scalar, a.isUniform(), into);
   }
   TileKind kind = join(a.kind, b.kind);
   if (a.kind == b.kind) {
@@ -275,6 +288,31 @@ TileValue TileCode::binary(Binary op, const TileValue &first, const TileValue &s
   builder().create<VRowBinaryOp>(loc_, op, dst.memory, dst.offset, wide.memory, wide.offset,
                                  narrow.memory, narrow.offset, scratch->memory, index(0), rows_,
                                  cols_, pitch, reverse);
+  return dst;
+}
+
+// One repeat of the scalar serves all repeats of the vector.
+TileValue TileCode::scalarAsVector(Binary op, const TileValue &a, Value scalar, bool reverse,
+                                   const TileValue *into) {
+  OpBuilder &b = builder();
+  int64_t repeat = kRepeatBytes / bytesOf(a.storage);
+  Value length = count(a.kind), unit = index(repeat);
+  Value repeats = b.createOrFold<arith::DivUIOp>(loc_, length, unit);
+  Value whole = b.createOrFold<arith::MulIOp>(loc_, repeats, unit);
+  Value rest = b.createOrFold<arith::SubIOp>(loc_, length, whole);
+  auto lease = buffers_.take(loc_, BufferKind::repeat, a.storage);
+  b.create<VDupOp>(loc_, lease->memory, index(0), scalar, unit);
+  TileValue dst = target(a.kind, a.type, a.storage, into);
+  if (constantOf(repeats) != 0)
+    b.create<VColBinaryOp>(loc_, op, dst.memory, dst.offset, a.memory, a.offset, lease->memory,
+                           index(0), repeats, unit, unit, reverse);
+  if (constantOf(rest) == 0)
+    return dst;
+  Value from = b.createOrFold<arith::AddIOp>(loc_, a.offset, whole);
+  Value to = b.createOrFold<arith::AddIOp>(loc_, dst.offset, whole);
+  Value left = reverse ? lease->memory : a.memory, right = reverse ? a.memory : lease->memory;
+  b.create<VBinaryOp>(loc_, op, dst.memory, to, left, reverse ? index(0) : from, right,
+                      reverse ? from : index(0), rest);
   return dst;
 }
 
@@ -331,17 +369,57 @@ TileValue TileCode::maskNot(const TileValue &a) {
   return dst;
 }
 
-TileValue TileCode::reduceRows(Reduce op, const TileValue &a) {
+TileValue TileCode::reduceRows(Reduce op, TileValue a) {
   TileValue dst = fresh(TileKind::column, a.storage);
-  if (!size_.hasRows) {
-    auto scratch = buffers_.take(loc_, BufferKind::reduceScratch, a.storage);
-    builder().create<VReduceOp>(loc_, op, dst.memory, dst.offset, a.memory, a.offset,
-                                scratch->memory, index(0), cols_);
+  if (size_.hasRows) {
+    auto scratch = buffers_.take(loc_, BufferKind::rowReduceScratch, a.storage);
+    builder().create<VRowReduceOp>(loc_, op, dst.memory, dst.offset, a.memory, a.offset,
+                                   scratch->memory, index(0), rows_, cols_, index(size_.pitch));
     return dst;
   }
-  auto scratch = buffers_.take(loc_, BufferKind::rowReduceScratch, a.storage);
-  builder().create<VRowReduceOp>(loc_, op, dst.memory, dst.offset, a.memory, a.offset,
-                                 scratch->memory, index(0), rows_, cols_, index(size_.pitch));
+  // A long vector is folded in halves first: an instruction that works lane by lane is seven times
+  // as fast as one that reduces.
+  Value length = cols_;
+  TileBuffers::Lease folded;
+  std::optional<int64_t> fixed = constantOf(cols_);
+  if (size_.pitch >= 2 * kFoldedElements && (!a.lease || a.lease.use_count() > 1))
+    folded = buffers_.take(loc_, BufferKind::half, a.storage);
+  if (fixed && *fixed >= 2 * kFoldedElements) {
+    Binary combine = op == Reduce::sum   ? Binary::add
+                     : op == Reduce::max ? Binary::max
+                                         : Binary::min;
+    int64_t block = blockElements(a.storage), n = *fixed;
+    Value memory = a.memory, offset = a.offset;
+    if (folded) {
+      memory = folded->memory;
+      offset = index(0);
+    }
+    Value from = a.memory, at = a.offset;
+    // The halves begin in different banks of UB, so that both are read at once.
+    int64_t unit = kRepeatBytes / bytesOf(a.storage);
+    while (n >= 2 * kFoldedElements) {
+      int64_t half = llvm::divideCeil(llvm::divideCeil(n, 2), unit);
+      half = (half % 2 == 1 ? half : half + 1) * unit;
+      int64_t rest = n - half, kept = rest / block * block;
+      auto place = [&](Value start, int64_t more) {
+        return builder().createOrFold<arith::AddIOp>(loc_, start, index(more));
+      };
+      if (rest < half && from != memory)
+        builder().create<VScalarOp>(loc_, Scalar::muls, memory, place(offset, kept), from,
+                                    place(at, kept), constant(a.storage, 1), index(half - kept));
+      builder().create<VBinaryOp>(loc_, combine, memory, offset, from, at, from, place(at, half),
+                                  index(rest));
+      n = half;
+      from = memory;
+      at = offset;
+    }
+    a.memory = memory;
+    a.offset = offset;
+    length = index(n);
+  }
+  auto scratch = buffers_.take(loc_, BufferKind::reduceScratch, a.storage);
+  builder().create<VReduceOp>(loc_, op, dst.memory, dst.offset, a.memory, a.offset, scratch->memory,
+                              index(0), length);
   return dst;
 }
 

@@ -27,6 +27,8 @@ enum class BufferKind {
   row,
   column,
   accumulators, // `blocks` full tiles
+  half,         // of a full tile
+  repeat,       // what an instruction does in one go
   rowReduceScratch,
   rowBinaryScratch,
   reduceScratch,
@@ -51,6 +53,9 @@ public:
   Lease take(mlir::Location loc, BufferKind kind, mlir::Type element);
   // A buffer that is never returned.
   mlir::Value make(mlir::Location loc, BufferKind kind, mlir::Type element, int64_t depth);
+  // A buffer for what is done before the loop over tiles, no larger than some buffer of that loop:
+  // it needs no bytes of its own, since placement gives it those.
+  mlir::Value makeBeforeLoop(mlir::Location loc, BufferKind kind, mlir::Type element);
 
   // Bytes of UB that the buffers so far would need with tiles of another size.
   int64_t bytes(TileSize size) const;
@@ -115,8 +120,9 @@ public:
                    const TileValue *into = nullptr);
   TileValue maskBinary(Binary op, const TileValue &a, const TileValue &b);
   TileValue maskNot(const TileValue &a);
-  // One element a row (a column tile) from a full tile; of all of it when tiles have no rows.
-  TileValue reduceRows(Reduce op, const TileValue &a);
+  // One element a row (a column tile) from a full tile; of all of it when tiles have no rows. `a`
+  // is overwritten when nobody else holds it.
+  TileValue reduceRows(Reduce op, TileValue a);
 
   // The kind that holds what either holds.
   static TileKind join(TileKind a, TileKind b);
@@ -130,6 +136,9 @@ public:
 private:
   // Where tiles are single rows, an element a row is read as a scalar.
   TileValue single(const TileValue &value);
+  // a op s, or s op a, for operations that have no form with a scalar.
+  TileValue scalarAsVector(Binary op, const TileValue &a, mlir::Value scalar, bool reverse,
+                           const TileValue *into);
   TileValue target(TileKind kind, mlir::Type type, mlir::Type storage, const TileValue *into);
   // The count rounded up to whole repeats of the type.
   mlir::Value repeats(TileKind kind, mlir::Type storage) const;

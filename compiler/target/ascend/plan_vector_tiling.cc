@@ -12,12 +12,15 @@ namespace {
 
 // The longest row that row-wise instructions repeat over: a repeat stride is at most 255 blocks.
 constexpr int64_t kRepeatedPitch = 2016;
+// From here on rows are folded before they are reduced.
+constexpr int64_t kLongRow = 512;
 // Elements below which a transfer costs more than it moves.
 constexpr int64_t kShortTile = 256;
 // Elements from which longer tiles gain little; they leave room to overlap transfers and work.
 constexpr int64_t kGoodTile = 4096;
 // Tiles a core should have, so that transfers hide behind work.
 constexpr int64_t kGoodRounds = 4;
+constexpr int64_t kLineElements = 512;
 constexpr int64_t kMostBursts = 4095;
 constexpr int64_t kMostBlocks = 8;
 
@@ -76,7 +79,9 @@ Tiling trialTiling(const VectorNest &nest, const VectorLoops &loops) {
   Extents extents(nest, loops);
   Tiling tiling;
   tiling.size.rows = std::max<int64_t>(1, extents.row / 2);
-  tiling.size.pitch = kPitchUnit;
+  // Single long rows need more buffers than short ones.
+  tiling.size.pitch =
+      loops.row < 0 ? std::min(kLongRow, roundUp(extents.column, kPitchUnit)) : kPitchUnit;
   tiling.size.blocks = std::min<int64_t>(2, extents.block);
   count(tiling, extents, loops, 1);
   return tiling;
@@ -128,8 +133,10 @@ FailureOr<Tiling> chooseTiling(const VectorNest &nest, const VectorLoops &loops,
       int64_t good = loops.row < 0 ? kGoodTile : shortest;
       int64_t length = balanced(extents.column, strips, cores, good, size.pitch);
       length = std::max(length, shortest);
-      int64_t unit = length > 128 ? 128 : kPitchUnit;
-      size.pitch = std::min(roundUp(length, unit), size.pitch);
+      // Long tiles start at the lines of L2, whatever the element type.
+      int64_t unit = length > kLineElements ? kLineElements : length > 128 ? 128 : kPitchUnit;
+      int64_t longest = size.pitch > unit ? size.pitch / unit * unit : size.pitch;
+      size.pitch = std::min(roundUp(length, unit), size.pitch < wholeRow ? longest : size.pitch);
     }
   } else if (size.pitch < wholeRow) {
     // Equal pieces.

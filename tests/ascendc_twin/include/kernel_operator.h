@@ -201,8 +201,12 @@ inline int64_t GetBlockNum() { return twin::core().blocks; }
 
 // -------------------------------------------------------------------------------------- tensors
 
+enum class CacheMode { CACHE_MODE_DISABLE, CACHE_MODE_NORMAL };
+
 template <typename T> class GlobalTensor {
 public:
+  // Where data is kept does not change what it is.
+  void SetL2CacheHint(CacheMode) {}
   void SetGlobalBuffer(T *buffer, uint64_t = 0) { data_ = buffer; }
   GlobalTensor operator[](uint64_t offset) const {
     GlobalTensor moved = *this;

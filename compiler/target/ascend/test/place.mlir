@@ -34,7 +34,8 @@ module attributes {npu.soc = "ascend910b3", npu.stage = "planned", npu.workspace
 
 // -----
 
-// What a loop carries from iteration to iteration keeps its bytes through the loop.
+// What a loop carries from iteration to iteration keeps its bytes through the loop. What is read
+// together, sum and t, begins in different halves of the banks.
 !gm = memref<65536xf32, #npu.space<gm>>
 !ub = memref<64xf32, #npu.space<ub>>
 module attributes {npu.soc = "ascend910b3", npu.stage = "planned", npu.workspaces = []} {
@@ -43,9 +44,9 @@ module attributes {npu.soc = "ascend910b3", npu.stage = "planned", npu.workspace
     %c1 = arith.constant 1 : index
     %n = arith.constant 64 : index
     %f = arith.constant 0.0 : f32
-    // CHECK: npu.buffer addr 0 :
-    %sum = npu.buffer : !ub
     // CHECK: npu.buffer addr 256 :
+    %sum = npu.buffer : !ub
+    // CHECK: npu.buffer addr 0 :
     %x = npu.buffer : !ub
     // CHECK: npu.buffer addr 512 :
     %t = npu.buffer : !ub
