@@ -134,6 +134,15 @@ private:
     for (auto [axis, row] : llvm::enumerate(access.rows)) {
       DimensionUse use = useOf(nest, plan, row);
       AffineExpr offset = exprOf(use.offset);
+      if (!use.window.empty()) {
+        addWindow(use, offset, offsets, sizes, shape, results);
+        strides.push_back(b.getIndexAttr(1));
+        isWhole &= results.size() == shape.size() && !shape.empty() &&
+                   isConstantIntValue(offsets.back(), 0) &&
+                   getConstantIntValue(sizes.back()) == type.getDimSize(axis) &&
+                   shape.back() == type.getDimSize(axis);
+        continue;
+      }
       if (!use.dimension) {
         offsets.push_back(apply(offset));
         sizes.push_back(b.getIndexAttr(1));
@@ -164,6 +173,32 @@ private:
       view = b.create<memref::SubViewOp>(loc, viewType, memref, offsets, sizes, strides);
     }
     return {&access, view, AffineMap::get(numPlaces, 0, results, b.getContext())};
+  }
+
+  // An axis whose index is a sum of dimensions: as long as the sum runs.
+  void addWindow(const DimensionUse &use, AffineExpr offset, SmallVector<OpFoldResult> &offsets,
+                 SmallVector<OpFoldResult> &sizes, SmallVector<int64_t> &shape,
+                 SmallVector<AffineExpr> &results) {
+    SmallVector<OpFoldResult> lowers, lengths;
+    AffineExpr size = b.getAffineConstantExpr(1), place = b.getAffineConstantExpr(0);
+    bool isDimension = false;
+    for (auto [dimension, factor] : use.window) {
+      offset = offset + b.getAffineDimExpr(index.operands.size() + lowers.size()) * factor;
+      size = size + (b.getAffineDimExpr(lowers.size()) - 1) * factor;
+      lowers.push_back(starts[dimension]);
+      lengths.push_back(extents[dimension]);
+      if (places[dimension]) {
+        place = place + b.getAffineDimExpr(*places[dimension]) * factor;
+        isDimension = true;
+      }
+    }
+    offsets.push_back(apply(offset, lowers));
+    sizes.push_back(affine::makeComposedFoldedAffineApply(
+        b, loc, AffineMap::get(lengths.size(), 0, size), lengths));
+    if (!isDimension)
+      return; // one element
+    shape.push_back(getConstantIntValue(sizes.back()).value_or(ShapedType::kDynamic));
+    results.push_back(place);
   }
 
   void makeOperands() {
@@ -342,11 +377,14 @@ private:
       if (!op || !isa<arith::MulFOp, arith::MulIOp>(op))
         return false;
       llvm::SmallBitVector covered(numPlaces);
-      for (AffineExpr result : destination.map.getResults())
-        covered.set(cast<AffineDimExpr>(result).getPosition());
+      auto cover = [&](AffineMap map) {
+        for (unsigned place = 0; place < numPlaces; ++place)
+          if (map.isFunctionOfDim(place))
+            covered.set(place);
+      };
+      cover(destination.map);
       for (const Operand &operand : inputsOf(term))
-        for (AffineExpr result : operand.map.getResults())
-          covered.set(cast<AffineDimExpr>(result).getPosition());
+        cover(operand.map);
       return covered.all();
     });
   }

@@ -84,9 +84,13 @@ SmallVector<LinearForm> formsOf(const RaisePlan &plan) {
 // Builds one plan; the members are what its steps share.
 class Planner {
 public:
-  Planner(const Nest &nest, RaisePlan &plan, ProofCache &cache, std::string &reason)
+  // `windows`: an index that is read may be a sum of dimensions, as in x[h + i] * w[i].
+  Planner(const Nest &nest, RaisePlan &plan, ProofCache &cache, std::string &reason, bool windows)
       : nest(nest), statement(nest.statements[plan.statement]), plan(plan), cache(cache),
-        reason(reason), inner(innerLoops(nest, plan)) {}
+        reason(reason), windows(windows), inner(innerLoops(nest, plan)) {}
+
+  // Whether the plan failed for an index that a window could be.
+  bool mayBeWindow = false;
 
   bool run(const std::optional<Update> &update) {
     if (!statement.obstacle.empty())
@@ -117,9 +121,14 @@ private:
         return fail("the index of " + describeBuffer(access.memref) + " runs backwards");
     }
     if (!found) {
-      if (solve(formsOf(plan), form))
+      if (auto combination = solve(formsOf(plan), form)) {
+        if (windows && !isDestination &&
+            llvm::all_of(*combination, [](int64_t factor) { return factor >= 0; }))
+          return true;
+        mayBeWindow = true;
         return fail("the index of " + describeBuffer(access.memref) +
                     " combines several loop variables");
+      }
       found = plan.dimensions.size();
       plan.dimensions.push_back({form, {}, !isDestination});
     }
@@ -129,8 +138,28 @@ private:
     return true;
   }
 
+  // Loop variables that index a read operand alone are dimensions, before sums of them are looked
+  // at.
+  void addLoneVariables() {
+    for (const Access &access : statement.accesses)
+      for (const LinearForm &row : access.rows) {
+        LinearForm form = varyingPart(nest, inner, row);
+        if (access.isWrite ||
+            llvm::count_if(form.coefficients, [](int64_t c) { return c != 0; }) != 1)
+          continue;
+        makePrimitive(form);
+        if (llvm::none_of(plan.dimensions,
+                          [&](const RaisedDimension &known) { return known.form == form; }) &&
+            !solve(formsOf(plan), form))
+          plan.dimensions.push_back({form, {}, true});
+      }
+  }
+
   bool collectDimensions(const std::optional<Update> &update) {
+    bool isFirst = true;
     for (const Access &access : statement.accesses) {
+      if (!access.isWrite && std::exchange(isFirst, false) && windows)
+        addLoneVariables();
       SmallVector<unsigned> used;
       for (const LinearForm &row : access.rows)
         if (!addRow(access, row, access.isWrite, used))
@@ -432,6 +461,7 @@ private:
   RaisePlan &plan;
   ProofCache &cache;
   std::string &reason;
+  bool windows;
   ArrayRef<unsigned> inner;
   std::vector<Constraint> constraints; // that mention inner variables
   std::vector<Constraint> fixed;
@@ -465,10 +495,18 @@ SmallVector<mlir::Value> bodyRoots(const Statement &statement,
 std::optional<RaisePlan> planRaise(const Nest &nest, unsigned statement, unsigned depth,
                                    const std::optional<Update> &update, ProofCache &cache,
                                    std::string &reason) {
-  RaisePlan plan{statement, depth, nest.getNumVariables(), {}, {}, {}};
-  if (!Planner(nest, plan, cache, reason).run(update))
-    return std::nullopt;
-  return plan;
+  for (bool windows : {false, true}) {
+    RaisePlan plan{statement, depth, nest.getNumVariables(), {}, {}, {}};
+    std::string why;
+    Planner planner(nest, plan, cache, why, windows);
+    if (planner.run(update))
+      return plan;
+    if (!windows || reason.empty())
+      reason = why; // of the plan without windows
+    if (!planner.mayBeWindow)
+      break;
+  }
+  return std::nullopt;
 }
 
 DimensionUse useOf(const Nest &nest, const RaisePlan &plan, const LinearForm &row) {
@@ -478,10 +516,15 @@ DimensionUse useOf(const Nest &nest, const RaisePlan &plan, const LinearForm &ro
   use.offset = *row.plus(form, -1);
   if (form.isConstant())
     return use;
+  LinearForm varying = form;
   use.stride = makePrimitive(form);
   for (auto [index, dimension] : llvm::enumerate(plan.dimensions))
     if (dimension.form == form)
       use.dimension = index;
+  if (!use.dimension)
+    for (auto [index, factor] : llvm::enumerate(*solve(formsOf(plan), varying)))
+      if (factor != 0)
+        use.window.push_back({index, factor});
   return use;
 }
 

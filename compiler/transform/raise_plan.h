@@ -27,10 +27,12 @@ struct RaisePlan {
   bool hasReduction() const;
 };
 
-// A row or value as multiple of one dimension plus what is fixed.
+// A row or value as multiple of one dimension plus what is fixed; or, in a window, as the sum of
+// multiples of several.
 struct DimensionUse {
   std::optional<unsigned> dimension;
   int64_t stride = 0;
+  llvm::SmallVector<std::pair<unsigned, int64_t>> window;
   LinearForm offset;
 };
 

@@ -375,6 +375,56 @@ for i in range(N):
 B[1] = s
 """, dict(A=floats(2000, dtype=H, low=0), B=np.zeros(2, H)),
      lambda A, B: dict(B=np.array([A.sum(), (A * A).sum()])), bound=1)
+
+def _windows(A, W, step=1):
+    return np.lib.stride_tricks.sliding_window_view(A, len(W))[::step] @ W
+
+
+case("window_loops", "A: asc.float32[300], W: asc.float32[7], B: asc.float32[294]", """
+for i in asc.parallel_for(294):
+    s = 0.0
+    for j in range(7):
+        s += A[i + j] * W[j]
+    B[i] = s
+""", dict(A=floats(300), W=floats(7, seed=5), B=np.zeros(294, F)),
+     lambda A, W, B: dict(B=_windows(A, W)), bound=40)
+case("window_loops_with_steps", "A: asc.float32[300], W: asc.float32[7], B: asc.float32[98]", """
+for i in asc.parallel_for(98):
+    s = 0.0
+    for j in range(7):
+        s += A[i * 3 + j] * W[j]
+    B[i] = s
+""", dict(A=floats(300), W=floats(7, seed=5), B=np.zeros(98, F)),
+     lambda A, W, B: dict(B=_windows(A, W, 3)), bound=40)
+case("window_maximum", "A: asc.float32[40, 70], W: asc.float32[3, 5], B: asc.float32[38, 66]", """
+for i in asc.parallel_for(38):
+    for j in range(66):
+        m = A[i, j] * W[0, 0]
+        for p in range(3):
+            for q in range(5):
+                m = max(m, A[i + p, j + q] * W[p, q])
+        B[i, j] = m
+""", dict(A=floats(40, 70), W=floats(3, 5, seed=5), B=np.zeros((38, 66), F)),
+     lambda A, W, B: dict(B=(np.lib.stride_tricks.sliding_window_view(A, (3, 5)) * W).max((2, 3))),
+     bound=4)
+for _name, _n, _c, _h, _f in (("small", 2, 3, 7, 4), ("wide", 2, 17, 20, 20)):
+    case(f"convolution_loops_{_name}",
+         f"A: asc.float16[{_n}, {_c}, {_h}, {_h}], W: asc.float16[{_f}, {_c}, 3, 3], "
+         f"B: asc.float16[{_n}, {_f}, {_h - 2}, {_h - 2}]", f"""
+for n, f in asc.parallel_for_grid({_n}, {_f}):
+    for h in range({_h - 2}):
+        for w in range({_h - 2}):
+            s = 0.0
+            for c in range({_c}):
+                for i in range(3):
+                    for j in range(3):
+                        s += asc.float32(A[n, c, h + i, w + j]) * asc.float32(W[f, c, i, j])
+            B[n, f, h, w] = s
+""", dict(A=floats(_n, _c, _h, _h, dtype=H), W=floats(_f, _c, 3, 3, seed=5, dtype=H),
+          B=np.zeros((_n, _f, _h - 2, _h - 2), H)),
+         lambda A, W, B: dict(B=np.einsum("nchwij,fcij->nfhw",
+                                          np.lib.stride_tricks.sliding_window_view(
+                                              A, (3, 3), (2, 3)), W)), bound=4)
 case("signed_zero_and_nan", "A: asc.float32[4]",
      "return -A, asc.maximum(A, 1.0), asc.isnan(A), asc.signbit(-A)",
      dict(A=np.array([0, -0.0, np.nan, np.inf], F)),

@@ -205,3 +205,23 @@ func.func @conv(%x: memref<2x5x19x23xf32> {asc.name="input"}, %w: memref<7x5x3x3
   } {asc.parallel}
   return
 }
+
+// A loop over a window: the index that is read is the sum of two loops.
+// CHECK-LABEL: func.func @window(
+// CHECK-NOT: affine.for
+// CHECK: memref.subview %{{.*}}[0] [29] [1]
+// CHECK: linalg.generic {{{.*}}["parallel", "reduction"]}
+// CHECK: return
+func.func @window(%x: memref<30xf32>, %w: memref<5xf32>, %y: memref<13xf32>) attributes {asc.kernel} {
+  affine.for %i = 0 to 13 {
+    affine.for %j = 0 to 5 {
+      %s = affine.load %y[%i] : memref<13xf32>
+      %a = affine.load %x[%i * 2 + %j] : memref<30xf32>
+      %b = affine.load %w[%j] : memref<5xf32>
+      %p = arith.mulf %a, %b : f32
+      %t = arith.addf %s, %p : f32
+      affine.store %t, %y[%i] : memref<13xf32>
+    }
+  }
+  return
+}
