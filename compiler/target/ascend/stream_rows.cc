@@ -6,6 +6,7 @@
 // it from L2. Rows are the first dimension of the temporaries; that no row depends on another is
 // read off the indexing maps.
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/SetVector.h"
 
 #include "compiler/target/ascend/contraction.h"
 #include "compiler/target/ascend/plan.h"
