@@ -84,11 +84,11 @@ deb pyasc "$architecture" "$(depends pyasc)" "command line of the pyasc kernel s
 # The wheel, and its contents for Debian's Python. Built in a copy: setuptools writes beside its input.
 cp -r client/python "$work/python" && mkdir -p "$work/src/client" && mv "$work/python" "$work/src/client/"
 cp -r proto "$work/src/proto"
-(cd "$work/src/client/python" && python3 setup.py -q bdist_wheel -d "$out" >/dev/null 2>"$work/wheel.log") ||
+(cd "$work/src/client/python" && /usr/bin/python3 setup.py -q bdist_wheel -d "$out" >/dev/null 2>"$work/wheel.log") ||
   { cat "$work/wheel.log" >&2; exit 1; }
 wheel=$(ls -t "$out"/pyasc-*.whl | head -1)
 mkdir -p "$work/python3-pyasc/usr/lib/python3/dist-packages"
-python3 -m zipfile -e "$wheel" "$work/python3-pyasc/usr/lib/python3/dist-packages"
+/usr/bin/python3 -m zipfile -e "$wheel" "$work/python3-pyasc/usr/lib/python3/dist-packages"
 deb python3-pyasc all "python3 (>= 3.9), python3-numpy, python3-grpcio, python3-protobuf" \
   "Python package of the pyasc kernel service"
 
