@@ -76,6 +76,9 @@ int Run(const Arguments &arguments) {
     return UsageError(call.status());
   call->options.set_timing_only(arguments.Has("--timing-only"));
 
+  if (arguments.Has("--sanitize") && call->options.timing_only())
+    return UsageError(absl::InvalidArgumentError("--sanitize needs data: leave --timing-only out"));
+  call->options.set_sanitize(Sanitizes(arguments) && !call->options.timing_only());
   absl::StatusOr<v1::RunDone> done;
   {
     ProgressLine line(!arguments.Has("--quiet"));
@@ -89,6 +92,10 @@ int Run(const Arguments &arguments) {
   }
   if (!done.ok())
     return Fail(done.status());
+  const std::string findings = arguments.Has("--json") ? FindingsJson(*done) : "";
+  if (!findings.empty())
+    if (absl::Status status = WriteTo(arguments.Get("--json"), findings); !status.ok())
+      return UsageError(status);
   if (int code = CheckOutcome(*done, *input, arguments); code != kDone)
     return code;
   const v1::ProfileReport &report = done->report();
@@ -141,7 +148,8 @@ Command ProfileCommand() {
            {"--samples", "N", "measure at most N launches"},
            {"--max-seconds", "N", "measure for at most N seconds"},
            {"--hot", nullptr, "leave the caches warm between launches"},
-           {"--timing-only", nullptr, "sim: compute no data: faster, and tensors take no memory"}},
+           {"--timing-only", nullptr, "sim: compute no data: faster, and tensors take no memory"},
+           SanitizeFlag()},
           ServiceFlags()));
   command.min_positional = command.max_positional = 1;
   command.run = Run;

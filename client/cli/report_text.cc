@@ -378,4 +378,12 @@ std::string CompileReportText(const v1::Artifact &artifact, const std::vector<st
 std::string ReportJson(const v1::ProfileReport &report) { return ToJson(report); }
 std::string CompileReportJson(const v1::CompileReport &report) { return ToJson(report); }
 
+std::string FindingsJson(const v1::RunDone &done) {
+  if (done.findings().empty())
+    return "";
+  v1::RunDone findings;
+  *findings.mutable_findings() = done.findings();
+  return ToJson(findings);
+}
+
 } // namespace pyasc::cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pyasc/v1/artifact.pb.h"
+#include "pyasc/v1/execution.pb.h"
 #include "pyasc/v1/report.pb.h"
 
 namespace pyasc::cli {
@@ -23,6 +24,8 @@ std::string CompileReportText(const v1::Artifact &artifact, const std::vector<st
 // measured is absent.
 std::string ReportJson(const v1::ProfileReport &report);
 std::string CompileReportJson(const v1::CompileReport &report);
+// What the sanitizer found, as {"findings": [...]}; "" where it found nothing.
+std::string FindingsJson(const v1::RunDone &done);
 
 } // namespace pyasc::cli
 

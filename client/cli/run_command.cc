@@ -71,6 +71,7 @@ int Run(const Arguments &arguments) {
     return UsageError(call.status());
   if (arguments.Has("--report") || arguments.Has("--json"))
     call->options.set_profile(true);
+  call->options.set_sanitize(Sanitizes(arguments));
 
   absl::StatusOr<client::RunResult> result;
   {
@@ -96,6 +97,10 @@ int Run(const Arguments &arguments) {
   }
   if (!result.ok())
     return Fail(result.status());
+  const std::string findings = arguments.Has("--json") ? FindingsJson(result->done) : "";
+  if (!findings.empty())
+    if (absl::Status status = WriteTo(arguments.Get("--json"), findings); !status.ok())
+      return Fail(status);
   if (int code = CheckOutcome(result->done, *input, arguments); code != kDone)
     return code;
   for (const OutputSpec &output : *outputs)
@@ -151,7 +156,8 @@ Command RunCommand() {
                                  {"--report", nullptr, "measure this one run and print the report"},
                                  {"--json", "FILE",
                                   "measure this one run and write the report as JSON; - is\n"
-                                  "standard output"}},
+                                  "standard output"},
+                                 SanitizeFlag()},
                                 ServiceFlags()));
   command.min_positional = command.max_positional = 1;
   command.run = Run;

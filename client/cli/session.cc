@@ -355,6 +355,17 @@ absl::StatusOr<client::RunCall> MakeRunCall(const KernelInput &input) {
   return call;
 }
 
+Flag SanitizeFlag() {
+  return {"--sanitize", nullptr,
+          "sim: report races, wrong flags, bytes out of bounds or never\n"
+          "written, and more (docs/sanitizer.md); PYASC_SANITIZE=1 does, too"};
+}
+
+bool Sanitizes(const Arguments &arguments) {
+  const char *wanted = std::getenv("PYASC_SANITIZE");
+  return arguments.Has("--sanitize") || (wanted && *wanted && absl::string_view(wanted) != "0");
+}
+
 void ShowDiagnostics(const Diagnostics &diagnostics, const KernelInput &input,
                      const Arguments &arguments) {
   Diagnostics shown = diagnostics;

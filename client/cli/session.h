@@ -79,6 +79,10 @@ absl::StatusOr<v1::ListDevicesReply> ListReadyDevices(client::Client &client,
 // run, where types do not suffice.
 std::string ExampleFlags(const std::vector<ScannedParameter> &parameters, bool values);
 
+// --sanitize, which PYASC_SANITIZE=1 asks for, too.
+Flag SanitizeFlag();
+bool Sanitizes(const Arguments &arguments);
+
 // Ready for Run and Profile; loads the arrays. Errors are the user's.
 absl::StatusOr<client::RunCall> MakeRunCall(const KernelInput &input);
 

@@ -166,6 +166,7 @@ int Run(const Arguments &arguments) {
   request.set_soc(arguments.Get("--soc"));
   call.options.set_profile(true);
   call.options.set_timing_only(arguments.Has("--timing-only"));
+  call.options.set_sanitize(Sanitizes(arguments) && !call.options.timing_only());
   call.options.set_max_instructions(*limit);
   call.options.set_threads(static_cast<uint32_t>(*threads));
   std::vector<OutputSpec> outputs;
@@ -176,6 +177,8 @@ int Run(const Arguments &arguments) {
     call.options.add_outputs(output->name);
     outputs.push_back(*std::move(output));
   }
+  if (arguments.Has("--sanitize") && call.options.timing_only())
+    return UsageError(absl::InvalidArgumentError("--sanitize needs data: leave --timing-only out"));
   if (!outputs.empty() && call.options.timing_only())
     return UsageError(absl::InvalidArgumentError("--timing-only computes nothing to write"));
 
@@ -208,6 +211,8 @@ int Run(const Arguments &arguments) {
   }
   if (!result.ok())
     return Fail(result.status());
+  if (arguments.Has("--json"))
+    std::fputs(FindingsJson(result->done).c_str(), stdout);
   if (int code = FailLocated(result->done, input.path); code != kDone)
     return code;
   if (int code = CheckOutcome(result->done, input, arguments); code != kDone)
@@ -245,6 +250,7 @@ Command SimCommand() {
               {"--arg", "NAME=VALUE", "a parameter's value, as for `pyasc run`"},
               {"--out", "NAME=FILE", "write a tensor to an .npy file afterwards"},
               {"--threads", "N", "host threads; results do not depend on it; default 1"},
+              SanitizeFlag(),
               {"--max-instructions", "N", "end with an error after so many; default 2e10"}},
              ServiceFlags());
   command.min_positional = command.max_positional = 1;

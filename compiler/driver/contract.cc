@@ -256,6 +256,8 @@ void AddNpuPhases(ModuleOp module, v1::LaunchContract *contract) {
                         ? v1::CORE_KIND_AIC
                         : v1::CORE_KIND_AIV);
     phase->set_entry(function.getName().str());
+    if (auto group = function->getAttrOfType<IntegerAttr>(npu::kGroup))
+      phase->set_group(static_cast<uint32_t>(group.getInt()));
     setConstant(phase->mutable_blocks(),
                 function->getAttrOfType<IntegerAttr>(npu::kBlocks).getInt());
     for (unsigned index = 0; index < function.getNumArguments(); ++index) {

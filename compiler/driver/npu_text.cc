@@ -16,6 +16,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -24,6 +25,7 @@ namespace pyasc::compiler {
 namespace {
 
 constexpr llvm::StringLiteral kName = "npu.name";
+constexpr llvm::StringLiteral kOutput = "npu.output";
 // The text's name in locations: the index of its file.
 constexpr llvm::StringLiteral kFile = "0";
 
@@ -82,10 +84,55 @@ BlockNames addDefaults(ModuleOp module, const machine::Soc &soc) {
   return names;
 }
 
+// What the verifiers see of a fault has the code that the simulator's findings have.
+const char *codeOf(llvm::StringRef message) {
+  if (message.contains(npu::kSharesBytes))
+    return "buffer-overlap";
+  if (message.contains(npu::kBeyondMemory))
+    return "buffer-out-of-bounds";
+  if (message.contains(", must be in ") || message.contains(" is less than "))
+    return "operand-out-of-range";
+  if (message.contains("multiple of "))
+    return "misaligned-address";
+  return message.contains("has a negative offset") ? "out-of-bounds" : "bad-module";
+}
+
+// What is wrong is the text's fault, not the compiler's.
+bool verify(ModuleOp module, diag::DiagnosticList &diagnostics) {
+  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+      return success();
+    const std::string message = diagnostic.str();
+    auto built = diagnostics.Error(codeOf(message), RangeOf(diagnostic.getLocation()), message);
+    for (Diagnostic &note : diagnostic.getNotes())
+      built.Note(RangeOf(note.getLocation()), note.str());
+    return success();
+  });
+  module.getContext()->printOpOnDiagnostic(false);
+  PassManager passes(module.getContext(), ModuleOp::getOperationName());
+  passes.addPass(npu::createVerifyStagePass());
+  return succeeded(passes.run(module));
+}
+
+// Buffers are called as the text calls them: the value's name before the op.
+void nameBuffers(ModuleOp module, llvm::StringRef text) {
+  SmallVector<llvm::StringRef> lines;
+  text.split(lines, '\n');
+  module.walk([&](npu::BufferOp buffer) {
+    auto at = dyn_cast<FileLineColLoc>(buffer.getLoc());
+    if (!at || at.getLine() == 0 || at.getLine() > lines.size())
+      return;
+    llvm::StringRef name = lines[at.getLine() - 1].ltrim();
+    name = name.take_until([](char c) { return c == ' ' || c == '=' || c == ','; });
+    if (name.consume_front("%") && !name.empty())
+      buffer->setAttr(npu::kBufferName, StringAttr::get(module.getContext(), name));
+  });
+}
+
 // What the functions do to parameter `number`; also its name and type, which all must agree on.
 bool describeParameter(ModuleOp module, unsigned number, diag::DiagnosticList &diagnostics,
                        v1::Parameter &parameter) {
-  bool reads = false, writes = false, found = false;
+  bool reads = false, writes = false, found = false, output = false;
   const std::string binding = "parameter:" + std::to_string(number);
   for (auto function : module.getOps<func::FuncOp>())
     for (BlockArgument argument : function.getArguments()) {
@@ -108,6 +155,7 @@ bool describeParameter(ModuleOp module, unsigned number, diag::DiagnosticList &d
       }
       here.set_name(function.getArgAttrOfType<StringAttr>(i, kName).str());
       parameter.clear_access();
+      parameter.clear_starts_undefined();
       if (found && here.SerializeAsString() != parameter.SerializeAsString()) {
         diagnostics.Error("bad-module", {},
                           "the functions do not agree on name and type of " + binding);
@@ -115,6 +163,8 @@ bool describeParameter(ModuleOp module, unsigned number, diag::DiagnosticList &d
       }
       parameter = here;
       found = true;
+      if (function.getArgAttr(i, kOutput)) // what it holds before does not count
+        output = true;
       for (OpOperand &use : argument.getUses()) {
         if (auto instruction = dyn_cast<npu::InstructionOpInterface>(use.getOwner())) {
           for (const npu::Access &access : instruction.getAccesses())
@@ -127,6 +177,7 @@ bool describeParameter(ModuleOp module, unsigned number, diag::DiagnosticList &d
     }
   if (!found)
     diagnostics.Error("bad-module", {}, "no argument is bound to " + binding);
+  parameter.set_starts_undefined(output);
   parameter.set_access(reads && writes ? v1::ACCESS_READ_WRITE
                        : writes        ? v1::ACCESS_WRITE
                        : reads         ? v1::ACCESS_READ
@@ -197,7 +248,8 @@ bool CompileNpuText(const v1::CompileRequest &request, diag::DiagnosticList &dia
   {
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-        diagnostics.Error("bad-module", RangeOf(diagnostic.getLocation()), diagnostic.str());
+        diagnostics.Error(codeOf(diagnostic.str()), RangeOf(diagnostic.getLocation()),
+                          diagnostic.str());
       return success();
     });
     module = parseSourceString<ModuleOp>(request.files(0).content(), ParserConfig(&context), kFile);
@@ -226,9 +278,8 @@ bool CompileNpuText(const v1::CompileRequest &request, diag::DiagnosticList &dia
     return false;
   }
   const BlockNames block_names = addDefaults(*module, *soc);
-  Stages stages(&diagnostics, artifact.mutable_report(), &artifact, /*dump=*/false);
-  if (!stages.Run("verify", *module,
-                  [](OpPassManager &passes) { passes.addPass(npu::createVerifyStagePass()); }))
+  nameBuffers(*module, request.files(0).content());
+  if (!verify(*module, diagnostics))
     return false;
   artifact.set_schema_version(1);
   artifact.set_kernel((*functions.begin()).getName().str());

@@ -156,6 +156,7 @@ Soc Parse(const std::string &text) {
   scalar("dcache_vector_bytes", soc.scalar.dcache_vector_bytes);
   scalar("queue_depth", soc.scalar.queue_depth);
   scalar("flag_cycles", soc.scalar.flag_cycles);
+  scalar("cross_flag_cycles", soc.scalar.cross_flag_cycles);
   scalar("barrier_cycles", soc.scalar.barrier_cycles);
 
   d.Read({"launch", "head_us"}, soc.launch.head_us);

@@ -100,6 +100,8 @@ struct ScalarCost {
   int queue_depth = 0;
   // From a flag's setting to the end of a wait for it.
   double flag_cycles = 0;
+  // From a set between cores until the other core sees it.
+  double cross_flag_cycles = 0;
   double barrier_cycles = 0;
 };
 

@@ -21,7 +21,7 @@
 
 namespace pyasc::sim_isa {
 
-inline constexpr uint32_t kSimIsaVersion = 2;
+inline constexpr uint32_t kSimIsaVersion = 3;
 inline constexpr uint32_t kMaxRegisters = 65535;
 inline constexpr uint16_t kNoRegister = 0xffff;
 
@@ -55,6 +55,9 @@ enum class Pipe : uint8_t { kS, kV, kM, kMte1, kMte2, kMte3, kFix, kAll };
 // Without kAll.
 inline constexpr int kNumPipes = 7;
 inline constexpr int kMaxEventIds = 8;
+// Flags between cores, and how often one may be set before it is waited for.
+inline constexpr int kMaxCrossFlags = 11;
+inline constexpr int kMaxCrossCount = 15;
 // "S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL".
 std::string_view PipeName(Pipe pipe);
 
@@ -292,8 +295,19 @@ enum class PipeOp : uint8_t {
   kVReduceRepeat,
   // V. Each of 8 * repeats elements of src fills one block of 32 bytes of dst. dst, src, repeats.
   kVBroadcast,
+  // Any pipe: flags between cores. Fields: id. sub of a set: CrossMode.
+  kCrossSet,
+  kCrossWait,
 };
-inline constexpr int kNumPipeOps = static_cast<int>(PipeOp::kVBroadcast) + 1;
+inline constexpr int kNumPipeOps = static_cast<int>(PipeOp::kCrossWait) + 1;
+
+// Who gets the flag, once all of the others have set it. A group is a cube core and its two vector
+// cores: blocks g, 2g and 2g + 1.
+enum class CrossMode : uint8_t {
+  kAll,   // every core of the kind, when every core of the kind has set it
+  kPair,  // the two vector cores of a group, when both have set it
+  kGroup, // from the cube core its two vector cores; from both vector cores their cube core
+};
 
 // Of a mmad: no unit flag; one of several of a result; the last one, which closes it.
 enum class UnitFlag : uint8_t { kNone, kCheck, kSet };

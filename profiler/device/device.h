@@ -54,6 +54,9 @@ struct LaunchOptions {
   uint32_t threads = 0;
   // Caches as a run before has left them, instead of cold.
   bool hot = false;
+  // Sim only, and with data: report what the program does wrong as LaunchOutcome.findings, and go
+  // on where that is possible.
+  bool sanitize = false;
   // Called with each line that the kernel prints, in order for each core, while it runs or after;
   // on any one thread at a time, never after Launch has returned. May be empty.
   std::function<void(const v1::PrintLine &)> on_print = {};
@@ -72,6 +75,8 @@ struct LaunchOutcome {
   int64_t error_bound = 0;
   // The message of that error where it was made at run time; "": the table's.
   std::string error_message;
+  // With LaunchOptions.sanitize.
+  std::vector<v1::Finding> findings;
 };
 
 class Device {

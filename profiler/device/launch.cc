@@ -126,7 +126,18 @@ absl::Status CheckContract(const v1::LaunchContract &contract) {
     if (absl::Status valid = CheckExpr(workspace.bytes(), contract, "a workspace's size");
         !valid.ok())
       return valid;
+  uint32_t group = 0;
+  int together = 0;
+  v1::CoreKind core = v1::CORE_KIND_UNSPECIFIED;
   for (const v1::Phase &phase : contract.phases()) {
+    // Two phases at most run together: one a kind of core.
+    if (phase.group() != 0 && phase.group() == group && phase.core() == core)
+      return Invalid("two phases of one group are for the same kind of core");
+    if (phase.group() != 0 && phase.group() == group && together >= 2)
+      return Invalid("a group has more than two phases");
+    together = phase.group() != 0 && phase.group() == group ? together + 1 : 1;
+    group = phase.group();
+    core = phase.core();
     if (phase.entry().empty())
       return Invalid("a phase without an entry");
     if (absl::Status valid = CheckExpr(phase.blocks(), contract, "a phase's block count");

@@ -20,8 +20,11 @@ public:
   explicit Collector(std::vector<Access> &to) : to_(to) { to_.clear(); }
 
   void Require(bool ok, std::string_view what, int64_t value) {
+    Require(ok, FaultKind::kOperand, what, value);
+  }
+  void Require(bool ok, FaultKind kind, std::string_view what, int64_t value) {
     if (!ok && error_.empty())
-      error_ = Cat(what, ", it is ", value);
+      error_ = {kind, Cat(what, ", it is ", value)};
   }
   void InRange(std::string_view what, int64_t value, int64_t least, int64_t greatest) {
     if (value < least || value > greatest) // most are right: no text for them
@@ -29,7 +32,7 @@ public:
   }
   void Aligned(std::string_view what, int64_t value, int64_t to) {
     if (value % to != 0)
-      Require(false, Cat(what, " must be a multiple of ", to), value);
+      Require(false, FaultKind::kMisaligned, Cat(what, " must be a multiple of ", to), value);
   }
   void Add(Space space, bool write, int64_t start, int64_t length, int64_t count = 1,
            int64_t stride = 0) {
@@ -47,7 +50,7 @@ public:
       to_.push_back({space, write, start, length, count, stride});
   }
   bool ok() const { return error_.empty(); }
-  std::string error() && {
+  Violation error() && {
     if (!error_.empty())
       to_.clear();
     return std::move(error_);
@@ -55,7 +58,7 @@ public:
 
 private:
   std::vector<Access> &to_;
-  std::string error_;
+  Violation error_;
 };
 
 // An operand of a vector instruction in one of its two modes.
@@ -87,7 +90,7 @@ void CheckMode(Collector &c, int64_t count, int64_t repeats, int64_t widest) {
 
 // In counted mode an operand is the destination itself or apart from it.
 void CheckOverlap(Collector &c, int64_t dst, int64_t dst_bytes, int64_t a, int64_t a_bytes) {
-  c.Require(dst == a || dst + dst_bytes <= a || a + a_bytes <= dst,
+  c.Require(dst == a || dst + dst_bytes <= a || a + a_bytes <= dst, FaultKind::kOverlap,
             "a vector operand must not overlap the destination in part", a);
 }
 
@@ -286,7 +289,7 @@ void VectorOp(Collector &c, const Operation &o) {
 
 } // namespace
 
-std::string AccessesOf(const Operation &o, std::vector<Access> &accesses) {
+Violation AccessesOf(const Operation &o, std::vector<Access> &accesses) {
   Collector c(accesses);
   switch (o.descriptor->op) {
   case PipeOp::kSetFlag:
@@ -294,6 +297,8 @@ std::string AccessesOf(const Operation &o, std::vector<Access> &accesses) {
     c.InRange("an event id", o.v[0], 0, kMaxEventIds - 1);
     break;
   case PipeOp::kBarrier:
+  case PipeOp::kCrossSet:
+  case PipeOp::kCrossWait:
     break;
   case PipeOp::kLoad:
     Dma(c, o, true);

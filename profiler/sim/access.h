@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/machine/sim_isa.h"
+#include "profiler/sim/fault.h"
 
 namespace pyasc::sim {
 
@@ -32,9 +33,17 @@ struct Access {
   int64_t end() const { return start + stride * (count - 1) + length; }
 };
 
-// Fills `accesses` (empty runs are left out) and returns "", or says which field has a value that
-// the hardware does not take. Field numbers are those of sim_isa::PipeOp.
-std::string AccessesOf(const Operation &operation, std::vector<Access> &accesses);
+// A value that the hardware does not take.
+struct Violation {
+  FaultKind kind = FaultKind::kOperand;
+  std::string what; // "": none
+
+  bool empty() const { return what.empty(); }
+};
+
+// Fills `accesses` (empty runs are left out), or says which field has a wrong value. Field numbers
+// are those of sim_isa::PipeOp.
+Violation AccessesOf(const Operation &operation, std::vector<Access> &accesses);
 
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }

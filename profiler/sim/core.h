@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "profiler/sim/race.h"
 #include "profiler/sim/ring.h"
+#include "profiler/sim/sanitizer.h"
 #include "profiler/sim/scalar_unit.h"
 #include "profiler/sim/timing.h"
 
@@ -17,6 +17,9 @@ namespace pyasc::sim {
 struct Queued {
   Operation operation;
   double ready = 0;
+  // What the scalar unit had waited for by then; for the sanitizer.
+  std::shared_ptr<const View> issued = {};
+  uint32_t issue = 0;
 };
 
 // What is under way in a pipe: an instruction whose effect comes at `done`, or a flag that is
@@ -25,7 +28,7 @@ struct InFlight {
   Operation operation;
   double done = 0;
   // Of the pipe when a flag was set.
-  RaceChecker::Clock clock = {};
+  View view = {};
 };
 
 // A transfer with global memory that is still issuing requests.
@@ -48,7 +51,7 @@ struct PipeState {
   // An event that will look at the queue is under way.
   bool try_pending = false;
   // Waits for a flag, for in_flight to become empty, or for the other side of the unit flag.
-  enum class Blocked { kNo, kFlag, kDrain, kUnitFlag } blocked = Blocked::kNo;
+  enum class Blocked { kNo, kFlag, kDrain, kUnitFlag, kCross } blocked = Blocked::kNo;
   double blocked_since = 0;
   // Statistics.
   double busy = 0;
@@ -65,41 +68,56 @@ struct UnitFlagState {
   // When the last closed result is whole, and the last taken one has left L0C.
   double whole_at = 0;
   double free_at = 0;
-  RaceChecker::Clock closed_clock = {};
-  RaceChecker::Clock taken_clock = {};
+  View closed_view = {};
+  View taken_view = {};
 };
 
 // Times at which a flag was raised and not yet lowered; correct programs have one at most.
 struct FlagState {
   struct Raise {
     double time = 0;
-    RaceChecker::Clock clock = {};
+    View view = {};
     uint32_t line = 0;
   };
   Ring<Raise> raised;
+  // The last wait for it, which the next set has to know of; its line.
+  Tick waited = 0;
+  uint32_t waited_line = 0;
+};
+
+// Sets of a flag between cores that wait for the others of their group: each member's, in turn.
+struct CrossGroup {
+  std::vector<Ring<FlagState::Raise>> members;
 };
 
 struct Core {
   Core(const machine::Soc &soc, bool cube, int index)
-      : index(index), memory(soc, cube),
-        cache(cube ? soc.scalar.dcache_cube_bytes : soc.scalar.dcache_vector_bytes), races(memory) {
-  }
+      : index(index), cube(cube), memory(soc, cube),
+        cache(cube ? soc.scalar.dcache_cube_bytes : soc.scalar.dcache_vector_bytes),
+        checker(memory) {}
 
   FlagState &flag(int from, int to, int64_t id) {
     return flags[(from * sim_isa::kNumPipes + to) * sim_isa::kMaxEventIds + id];
   }
 
+  // Among the cores of its kind, and among all of the phase.
   int index;
+  int slot = 0;
+  // Whose code it runs.
+  int part = 0;
+  bool cube = false;
   CoreMemory memory;
   DataCache cache;
-  RaceChecker races;
+  CoreChecker checker;
   ScalarUnit scalar;
   std::array<PipeState, sim_isa::kNumPipes> pipes;
   UnitFlagState unit_flag;
   std::array<FlagState, sim_isa::kNumPipes * sim_isa::kNumPipes * sim_isa::kMaxEventIds> flags;
+  // From other cores.
+  std::array<FlagState, sim_isa::kMaxCrossFlags> cross;
 
   // What the scalar unit does. kQueueFull: `pending` waits for room in its pipe's queue.
-  enum class State { kIdle, kRunning, kQueueFull, kWaitFlag, kDrainAll, kHalted };
+  enum class State { kIdle, kRunning, kQueueFull, kWaitFlag, kWaitCross, kDrainAll, kHalted };
   State state = State::kIdle;
   Operation pending;
   double stalled_since = 0;

@@ -14,9 +14,10 @@ using namespace sim_isa;
 
 constexpr int kScalarPipe = static_cast<int>(Pipe::kS);
 
-std::string FlagName(const Operation &o) {
-  return Cat(PipeName(static_cast<Pipe>(o.descriptor->sub)), "->",
-             PipeName(static_cast<Pipe>(o.descriptor->aux)), " id ", o.v[0]);
+// Flags take no room in a queue.
+bool IsFlag(PipeOp op) {
+  return op == PipeOp::kSetFlag || op == PipeOp::kWaitFlag || op == PipeOp::kCrossSet ||
+         op == PipeOp::kCrossWait;
 }
 
 constexpr std::string_view kSpaceNames[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C"};
@@ -26,49 +27,34 @@ constexpr std::string_view kSpaceNames[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C
 Engine::Engine(const machine::Soc &soc) : soc_(soc), memory_system_(soc) {}
 Engine::~Engine() = default;
 
-absl::StatusOr<PhaseResult> Engine::Run(const PhaseRequest &request, GlobalMemory &gm) {
+absl::StatusOr<std::vector<PhaseResult>> Engine::Run(const PhaseRequest &request,
+                                                     GlobalMemory &gm) {
   request_ = request;
   gm_ = &gm;
-  const Function &f = *request.function;
-  code_ = std::make_unique<ScalarCode>(f, soc_, request.timing);
+  codes_.clear();
+  for (const PhasePart &part : request.parts)
+    codes_.push_back(std::make_unique<ScalarCode>(*part.function, soc_, request.timing));
   threads_.reset();
   if (request.data && request.threads > 1)
     threads_ = std::make_unique<DataThreads>(request.threads, gm);
   events_ = {};
   active_.clear();
+  cross_.clear();
   age_ = 0;
-  next_block_ = 0;
+  next_block_.assign(request.parts.size(), 0);
   finished_blocks_ = 0;
   status_ = absl::OkStatus();
-  traffic_ = {};
-  lines_.clear();
+  traffic_.assign(request.parts.size(), {});
+  lines_.assign(request.parts.size(), {});
   instructions_left_ =
       request.max_instructions ? request.max_instructions : std::numeric_limits<int64_t>::max();
   memory_system_.Restart();
-  auto &pool = f.cube ? cube_cores_ : vector_cores_;
-  const int64_t all_cores = f.cube ? soc_.cube_cores : soc_.vector_cores;
-  const int64_t cores = std::min(request.blocks, all_cores);
-  for (int64_t n = 0; n < cores; ++n) {
-    if (static_cast<int64_t>(pool.size()) == n)
-      pool.push_back(std::make_unique<Core>(soc_, f.cube, static_cast<int>(n)));
-    active_.push_back(pool[n].get());
-  }
-  const double stagger =
-      (f.cube ? soc_.launch.cube_stagger_us : soc_.launch.vector_stagger_us) * soc_.clock_ghz * 1e3;
-  for (int64_t n = 0; n < cores; ++n) {
-    Core &core = *active_[n];
-    core.active = core.end = core.scalar_active = core.scalar_wait = 0;
-    core.scalar.instructions = core.scalar.cache_misses = 0;
-    core.cache.written_back = 0;
-    core.scalar.counts.clear();
-    core.scalar.miss_time.clear();
-    for (PipeState &pipe : core.pipes)
-      pipe = {};
-    core.first_start = -1;
-    StartBlock(core, request.timing
-                         ? stagger * static_cast<double>(n) / static_cast<double>(all_cores)
-                         : 0);
-  }
+  const bool cross_flags = UsesCrossFlags();
+  if (request.sanitizer)
+    for (const PhasePart &part : request.parts)
+      request.sanitizer->BeginPhase(*part.function, cross_flags);
+  for (size_t n = 0; n < request.parts.size(); ++n)
+    StartPart(static_cast<int>(n), cross_flags);
   while (!events_.empty() && status_.ok()) {
     const Event event = events_.top();
     events_.pop();
@@ -93,20 +79,68 @@ absl::StatusOr<PhaseResult> Engine::Run(const PhaseRequest &request, GlobalMemor
     if (status_.ok())
       FinishBlockIfDone(core);
   }
-  if (status_.ok() && finished_blocks_ < request.blocks)
-    status_ = Deadlock();
+  int64_t blocks = 0;
+  for (const PhasePart &part : request.parts)
+    blocks += part.blocks;
+  if (status_.ok() && finished_blocks_ < blocks)
+    Deadlock();
+  // What came after its core had ended.
+  for (Core *core : active_)
+    if (status_.ok())
+      CheckCross(*core);
   threads_.reset();
   if (!status_.ok()) {
     // Nothing of a failed phase may leak into the next.
-    pool.clear();
+    cube_cores_.clear();
+    vector_cores_.clear();
     return status_;
   }
-  return Collect();
+  std::vector<PhaseResult> results;
+  for (size_t n = 0; n < request.parts.size(); ++n)
+    results.push_back(Collect(static_cast<int>(n)));
+  return results;
+}
+
+void Engine::StartPart(int number, bool cross_flags) {
+  const PhasePart &part = request_.parts[number];
+  const Function &f = *part.function;
+  auto &pool = f.cube ? cube_cores_ : vector_cores_;
+  const int64_t all_cores = f.cube ? soc_.cube_cores : soc_.vector_cores;
+  const int64_t cores = std::min(part.blocks, all_cores);
+  if (cross_flags && part.blocks > all_cores) {
+    status_ =
+        FaultAt(0, Cat("'", f.name, "' sets or waits for flags between cores: its ", part.blocks,
+                       " blocks have to run at the same time, on ", all_cores, " cores"));
+    return;
+  }
+  const double stagger =
+      (f.cube ? soc_.launch.cube_stagger_us : soc_.launch.vector_stagger_us) * soc_.clock_ghz * 1e3;
+  const size_t first = active_.size();
+  for (int64_t n = 0; n < cores; ++n) {
+    if (static_cast<int64_t>(pool.size()) == n)
+      pool.push_back(std::make_unique<Core>(soc_, f.cube, static_cast<int>(n)));
+    active_.push_back(pool[n].get());
+    Core &core = *active_.back();
+    core.slot = static_cast<int>(first + n);
+    core.part = number;
+    core.active = core.end = core.scalar_active = core.scalar_wait = 0;
+    core.scalar.instructions = core.scalar.cache_misses = 0;
+    core.cache.written_back = 0;
+    core.scalar.counts.clear();
+    core.scalar.miss_time.clear();
+    for (PipeState &pipe : core.pipes)
+      pipe = {};
+    core.cross.fill({});
+    core.first_start = -1;
+    StartBlock(core, request_.timing
+                         ? stagger * static_cast<double>(n) / static_cast<double>(all_cores)
+                         : 0);
+  }
 }
 
 void Engine::Push(double time, EventKind kind, Core &core, int pipe) {
   events_.push({time,
-                static_cast<uint32_t>(kind) << 24 | static_cast<uint32_t>(core.index) << 8 |
+                static_cast<uint32_t>(kind) << 24 | static_cast<uint32_t>(core.slot) << 8 |
                     static_cast<uint32_t>(pipe),
                 age_++});
 }
@@ -114,39 +148,44 @@ void Engine::Push(double time, EventKind kind, Core &core, int pipe) {
 // ------------------------------------------------------------------------------------- blocks
 
 void Engine::StartBlock(Core &core, double time) {
-  core.block = next_block_++;
+  const PhasePart &part = request_.parts[core.part];
+  core.block = next_block_[core.part]++;
   core.block_start = time;
   if (core.first_start < 0)
     core.first_start = time;
   core.unit_flag = {};
   if (request_.timing)
-    time += StartCycles();
+    time += StartCycles(core);
   if (threads_)
-    threads_->Wait(core.index);
+    threads_->Wait(core.slot);
   core.memory.Reset();
   core.cache.Reset();
-  core.races.Reset();
+  if (sanitizing())
+    core.flags.fill({});
+  core.checker.Begin(request_.sanitizer, part.function, core.part, core.block);
   for (PipeState &pipe : core.pipes)
     pipe.free_at = pipe.last_done = time;
-  std::vector<uint64_t> arguments(request_.arguments.begin(), request_.arguments.end());
-  for (size_t n = 0; n < request_.argument_strides.size(); ++n)
-    arguments[n] += request_.argument_strides[n] * static_cast<uint64_t>(core.block);
+  std::vector<uint64_t> arguments = part.arguments;
+  for (size_t n = 0; n < part.argument_strides.size(); ++n)
+    arguments[n] += part.argument_strides[n] * static_cast<uint64_t>(core.block);
   ScalarPorts ports{.gm = gm_,
                     .cache = &core.cache,
                     .ub = &core.memory[Space::kUb],
-                    .races = request_.check_races ? &core.races : nullptr,
+                    .checker = request_.sanitizer ? &core.checker : nullptr,
                     .data = request_.data,
                     .miss_cycles = request_.timing ? soc_.gm.scalar_latency_cycles : 0,
-                    .on_flush = request_.on_flush ? &request_.on_flush : nullptr};
-  core.scalar.Start(*code_, ports, arguments, core.block, request_.blocks);
+                    .on_flush = request_.on_flush ? &request_.on_flush : nullptr,
+                    .first_block = part.first_block};
+  core.scalar.Start(*codes_[core.part], ports, arguments, core.block, part.blocks);
   core.scalar.time = time;
   core.state = Core::State::kRunning;
   Push(time, EventKind::kScalar, core, kScalarPipe);
 }
 
-double Engine::StartCycles() const {
-  const double all = request_.function->cube ? soc_.cube_cores : soc_.vector_cores;
-  const double share = std::min(1.0, static_cast<double>(request_.blocks - 1) / (all - 1));
+double Engine::StartCycles(const Core &core) const {
+  const double all = core.cube ? soc_.cube_cores : soc_.vector_cores;
+  const double share =
+      std::min(1.0, static_cast<double>(request_.parts[core.part].blocks - 1) / (all - 1));
   return (soc_.launch.start_us + (soc_.launch.full_start_us - soc_.launch.start_us) * share) *
          soc_.clock_ghz * 1e3;
 }
@@ -168,20 +207,24 @@ void Engine::EndBlock(Core &core) {
   for (int from = 0; from < kNumPipes; ++from)
     for (int to = 0; to < kNumPipes; ++to)
       for (int id = 0; id < kMaxEventIds; ++id)
-        if (FlagState &flag = core.flag(from, to, id); !flag.raised.empty())
-          return Fail(core, flag.raised.front().line,
-                      Cat("flag ", PipeName(static_cast<Pipe>(from)), "->",
-                          PipeName(static_cast<Pipe>(to)), " id ", id,
-                          " is still raised at the end: nothing waits for it"));
+        if (FlagState &flag = core.flag(from, to, id); !flag.raised.empty()) {
+          Fault(core, flag.raised.front().line, FaultKind::kNotWaited,
+                Cat("flag ", PipeName(static_cast<Pipe>(from)), "->",
+                    PipeName(static_cast<Pipe>(to)), " id ", id,
+                    " is still raised at the end: nothing waits for it"));
+          flag = {};
+        }
   if (const DataCache::Line *line = core.cache.FindDirty())
-    return Fail(core, line->writer,
-                "the phase ends while the scalar unit's data cache holds what was written to GM "
-                "here: a cache flush is missing");
+    Fault(core, line->writer, FaultKind::kUnflushed,
+          "the phase ends while the scalar unit's data cache holds what was written to GM "
+          "here: a cache flush is missing");
+  if (!status_.ok())
+    return;
   core.active += end - core.block_start;
   core.scalar_active += core.scalar.time - core.block_start;
   core.end = end;
   ++finished_blocks_;
-  if (next_block_ < request_.blocks)
+  if (next_block_[core.part] < request_.parts[core.part].blocks)
     StartBlock(core, end);
 }
 
@@ -190,7 +233,7 @@ void Engine::EndBlock(Core &core) {
 void Engine::RunScalar(Core &core) {
   core.state = Core::State::kRunning;
   // The scalar unit sees what the pipes have done so far.
-  if (threads_ && code_->touches_memory)
+  if (threads_ && codes_[core.part]->touches_memory)
     threads_->WaitAll();
   for (;;) {
     const int64_t before = core.scalar.instructions;
@@ -199,18 +242,21 @@ void Engine::RunScalar(Core &core) {
         request_.profile ? core.scalar.Run<true>() : core.scalar.Run<false>();
     const auto executed = static_cast<uint64_t>(core.scalar.instructions - before);
     if (stop == ScalarUnit::Stop::kLimit || executed > instructions_left_)
-      return Fail(
-          core, core.scalar.line,
+      return FatalFault(
+          core, core.scalar.line, FaultKind::kLimit,
           Cat("the program has not ended after ", request_.max_instructions, " instructions"));
     instructions_left_ -= executed;
+    HeedFindings();
+    if (!status_.ok())
+      return;
     if (stop == ScalarUnit::Stop::kFault)
-      return Fail(core, core.scalar.line, core.scalar.fault);
+      return FatalFault(core, core.scalar.line, core.scalar.fault_kind, core.scalar.fault);
     if (stop == ScalarUnit::Stop::kHalt) {
       core.state = Core::State::kHalted;
       return;
     }
     Operation operation;
-    operation.descriptor = &request_.function->descriptors[core.scalar.issued];
+    operation.descriptor = &request_.parts[core.part].function->descriptors[core.scalar.issued];
     operation.line = core.scalar.line;
     for (size_t n = 0; n < operation.descriptor->fields.size(); ++n) {
       const Field &field = operation.descriptor->fields[n];
@@ -227,16 +273,19 @@ void Engine::RunScalar(Core &core) {
 
 bool Engine::Issue(Core &core, Operation operation) {
   const Descriptor &d = *operation.descriptor;
-  if (d.op == PipeOp::kSetFlag || d.op == PipeOp::kWaitFlag)
-    if (operation.v[0] < 0 || operation.v[0] >= kMaxEventIds) {
-      Fail(core, operation.line, Cat("there is no event id ", operation.v[0]));
-      return false;
+  if (IsFlag(d.op))
+    if (operation.v[0] < 0 ||
+        operation.v[0] >= (d.op == PipeOp::kSetFlag || d.op == PipeOp::kWaitFlag
+                               ? kMaxEventIds
+                               : kMaxCrossFlags)) {
+      Fault(core, operation.line, FaultKind::kOperand, Cat("there is no event id ", operation.v[0]),
+            &operation);
+      return status_.ok();
     }
   if (d.pipe == Pipe::kS || d.pipe == Pipe::kAll)
     return IssueOnScalar(core, operation);
   PipeState &pipe = core.pipes[static_cast<int>(d.pipe)];
-  const bool flag = d.op == PipeOp::kSetFlag || d.op == PipeOp::kWaitFlag;
-  if (!flag && pipe.queued_instructions >= soc_.scalar.queue_depth) {
+  if (!IsFlag(d.op) && pipe.queued_instructions >= soc_.scalar.queue_depth) {
     core.state = Core::State::kQueueFull;
     core.pending = operation;
     core.stalled_since = core.scalar.time;
@@ -249,7 +298,7 @@ bool Engine::Issue(Core &core, Operation operation) {
 bool Engine::IssueOnScalar(Core &core, const Operation &operation) {
   switch (operation.descriptor->op) {
   case PipeOp::kSetFlag:
-    Raise(core, operation, core.scalar.time, core.races.Release(Pipe::kS));
+    Raise(core, operation, core.scalar.time, core.checker.Release(Pipe::kS));
     return true;
   case PipeOp::kWaitFlag: {
     FlagState &flag =
@@ -269,6 +318,25 @@ bool Engine::IssueOnScalar(Core &core, const Operation &operation) {
     Lower(core, operation, core.scalar.time, later);
     return true;
   }
+  case PipeOp::kCrossSet:
+    SetCross(core, operation, core.scalar.time, core.checker.Export(Pipe::kS));
+    return true;
+  case PipeOp::kCrossWait: {
+    FlagState &flag = core.cross[operation.v[0]];
+    if (flag.raised.empty()) {
+      core.state = Core::State::kWaitCross;
+      core.pending = operation;
+      core.stalled_since = core.scalar.time;
+      return false;
+    }
+    if (const double raised = flag.raised.front().time; raised > core.scalar.time) {
+      core.scalar_wait += raised - core.scalar.time;
+      core.scalar.time = raised;
+    }
+    double later = 0;
+    LowerCross(core, operation, Pipe::kS, core.scalar.time, later);
+    return true;
+  }
   default: // a barrier
     if (operation.descriptor->pipe == Pipe::kS)
       return true;
@@ -283,9 +351,10 @@ void Engine::Enqueue(Core &core, const Operation &operation) {
   const int p = static_cast<int>(operation.descriptor->pipe);
   PipeState &pipe = core.pipes[p];
   const PipeOp op = operation.descriptor->op;
-  if (op != PipeOp::kSetFlag && op != PipeOp::kWaitFlag)
+  if (!IsFlag(op))
     ++pipe.queued_instructions;
-  pipe.queue.push_back({operation, core.scalar.time});
+  pipe.queue.push_back(
+      {operation, core.scalar.time, core.checker.Issue(), core.checker.NextIssue()});
   if (pipe.queue.size() == 1 && pipe.blocked == PipeState::Blocked::kNo)
     ScheduleTry(core, p, core.scalar.time);
 }
@@ -317,7 +386,7 @@ void Engine::TryPipe(Core &core, int p, double now) {
   auto pop = [&] {
     const PipeOp op = pipe.queue.front().operation.descriptor->op;
     pipe.queue.pop_front();
-    if (op == PipeOp::kSetFlag || op == PipeOp::kWaitFlag)
+    if (IsFlag(op))
       return;
     --pipe.queued_instructions;
     if (core.state == Core::State::kQueueFull &&
@@ -339,16 +408,17 @@ void Engine::TryPipe(Core &core, int p, double now) {
     const Queued &head = pipe.queue.front();
     if (head.ready > now)
       return ScheduleTry(core, p, head.ready);
+    core.checker.Enter(id, head.issued);
     switch (head.operation.descriptor->op) {
     case PipeOp::kSetFlag: {
-      const RaceChecker::Clock clock = core.races.Release(id);
+      const View view = core.checker.Release(id);
       if (!request_.data) { // nothing happens at the end of what is under way but the flag
-        Raise(core, head.operation, std::max(now, pipe.last_done), clock);
+        Raise(core, head.operation, std::max(now, pipe.last_done), view);
       } else if (pipe.in_flight.empty()) {
-        Raise(core, head.operation, now, clock);
+        Raise(core, head.operation, now, view);
       } else {
         const double done = pipe.in_flight.back().done;
-        pipe.in_flight.push_back({head.operation, done, clock});
+        pipe.in_flight.push_back({head.operation, done, view});
         Push(done, EventKind::kComplete, core, p);
       }
       pop();
@@ -366,6 +436,32 @@ void Engine::TryPipe(Core &core, int p, double now) {
       pop();
       break;
     }
+    case PipeOp::kCrossSet: {
+      const View view = core.checker.Export(id);
+      const double done = request_.data
+                              ? (pipe.in_flight.empty() ? now : pipe.in_flight.back().done)
+                              : std::max(now, pipe.last_done);
+      if (!request_.data || pipe.in_flight.empty()) {
+        SetCross(core, head.operation, done, view);
+      } else {
+        pipe.in_flight.push_back({head.operation, done, view});
+        Push(done, EventKind::kComplete, core, p);
+      }
+      pop();
+      break;
+    }
+    case PipeOp::kCrossWait: {
+      double later = 0;
+      if (!LowerCross(core, head.operation, id, now, later)) {
+        block(PipeState::Blocked::kCross);
+        if (later > now)
+          ScheduleTry(core, p, later);
+        return;
+      }
+      unblock();
+      pop();
+      break;
+    }
     case PipeOp::kBarrier:
       if (!pipe.in_flight.empty())
         return block(PipeState::Blocked::kDrain);
@@ -374,7 +470,7 @@ void Engine::TryPipe(Core &core, int p, double now) {
         return ScheduleTry(core, p, pipe.last_done + soc_.scalar.barrier_cycles);
       }
       unblock();
-      core.races.Barrier(id);
+      core.checker.Barrier(id);
       pop();
       break;
     default:
@@ -398,10 +494,11 @@ void Engine::TryPipe(Core &core, int p, double now) {
 bool Engine::StartInstruction(Core &core, int p, const Queued &head, double now) {
   PipeState &pipe = core.pipes[p];
   const Operation &operation = head.operation;
-  const std::string wrong = AccessesOf(operation, accesses_);
+  const Violation wrong = AccessesOf(operation, accesses_);
   if (!wrong.empty()) {
-    Fail(core, operation.line, Cat(PipeOpName(operation.descriptor->op), ": ", wrong));
-    return false;
+    Fault(core, operation.line, wrong.kind,
+          Cat(PipeOpName(operation.descriptor->op), ": ", wrong.what), &operation);
+    return status_.ok(); // left out
   }
   const GlobalMemory::Allocation *allocation = nullptr;
   for (const Access &access : accesses_) {
@@ -426,28 +523,28 @@ bool Engine::StartInstruction(Core &core, int p, const Queued &head, double now)
                          near->size)
                    : std::string(" at an address that belongs to no buffer");
     }
-    Fail(core, operation.line,
-         Cat(PipeOpName(operation.descriptor->op), access.write ? " writes " : " reads ",
-             kSpaceNames[static_cast<int>(access.space)], " out of bounds:", where));
-    return false;
+    Fault(core, operation.line, FaultKind::kOutOfBounds,
+          Cat(PipeOpName(operation.descriptor->op), access.write ? " writes " : " reads ",
+              kSpaceNames[static_cast<int>(access.space)], " out of bounds:", where),
+          &operation);
+    return status_.ok(); // left out
   }
-  if (request_.check_races) {
+  if (core.checker.on()) {
     if (operation.descriptor->op == PipeOp::kFixpipe && (operation.descriptor->aux & 2))
-      core.races.Acquire(Pipe::kFix, core.unit_flag.closed_clock);
+      core.checker.Acquire(Pipe::kFix, core.unit_flag.closed_view);
     if (operation.descriptor->op == PipeOp::kMmad && operation.v[7] != 0 && operation.v[6] != 0)
-      core.races.Acquire(Pipe::kM, core.unit_flag.taken_clock);
-    core.races.Begin(static_cast<Pipe>(p), operation.line);
-    for (const Access &access : accesses_)
-      if (std::string conflict = core.races.Touch(access); !conflict.empty()) {
-        Fail(core, operation.line, conflict);
-        return false;
-      }
+      core.checker.Acquire(Pipe::kM, core.unit_flag.taken_view);
+    core.checker.Run(operation, static_cast<Pipe>(p), head.issue, accesses_);
+    HeedFindings();
+    if (!status_.ok())
+      return false;
   }
   PassUnitFlag(core, operation);
   if (request_.timing && ReachesGm(operation.descriptor->op) && allocation) {
     const Access &gm = accesses_[accesses_[0].space == Space::kGm ? 0 : 1];
     pipe.transfer = {
-        operation, StartTransfer(operation, gm, *allocation, soc_, core.index, now, traffic_), now};
+        operation,
+        StartTransfer(operation, gm, *allocation, soc_, core.slot, now, traffic_[core.part]), now};
     // Data comes in the order in which it was asked for.
     pipe.transfer->transfer.arrival = std::max(now, pipe.last_done);
     ContinueTransfer(core, p);
@@ -456,7 +553,7 @@ bool Engine::StartInstruction(Core &core, int p, const Queued &head, double now)
   Cost cost;
   if (request_.timing)
     cost = CostOf(operation, accesses_, soc_, core.pipes[static_cast<int>(Pipe::kM)].free_at > now,
-                  traffic_);
+                  traffic_[core.part]);
   pipe.free_at = now + cost.occupancy;
   Finish(core, p, operation, now, pipe.free_at + cost.latency);
   return true;
@@ -465,7 +562,7 @@ bool Engine::StartInstruction(Core &core, int p, const Queued &head, double now)
 void Engine::ContinueTransfer(Core &core, int p) {
   PipeState &pipe = core.pipes[p];
   Transfer &transfer = pipe.transfer->transfer;
-  if (!memory_system_.Advance(transfer, traffic_)) {
+  if (!memory_system_.Advance(transfer, traffic_[core.part])) {
     Push(transfer.issue, EventKind::kTransfer, core, p);
     return;
   }
@@ -486,7 +583,7 @@ void Engine::Finish(Core &core, int p, const Operation &operation, double start,
   pipe.last_done = done;
   ++pipe.instructions;
   if (request_.profile)
-    AddLineTime(operation.line, p, busy);
+    AddLineTime(core.part, operation.line, p, busy);
   // The other side of the unit flag may have waited for this.
   UnitFlagState &unit = core.unit_flag;
   if (operation.descriptor->op == PipeOp::kMmad &&
@@ -528,11 +625,11 @@ void Engine::PassUnitFlag(Core &core, const Operation &o) {
   UnitFlagState &unit = core.unit_flag;
   if (o.descriptor->op == PipeOp::kFixpipe && (o.descriptor->aux & 2)) {
     ++unit.taken;
-    unit.taken_clock = core.races.Release(Pipe::kFix);
+    unit.taken_view = core.checker.Release(Pipe::kFix);
   } else if (o.descriptor->op == PipeOp::kMmad && o.v[7] == static_cast<int64_t>(UnitFlag::kSet)) {
     ++unit.closed;
     unit.whole_at = std::numeric_limits<double>::infinity(); // until Finish knows
-    unit.closed_clock = core.races.Release(Pipe::kM);
+    unit.closed_view = core.checker.Release(Pipe::kM);
   }
 }
 
@@ -541,7 +638,9 @@ void Engine::Complete(Core &core, int p, double now) {
   const InFlight item = pipe.in_flight.front();
   pipe.in_flight.pop_front();
   if (item.operation.descriptor->op == PipeOp::kSetFlag)
-    Raise(core, item.operation, now, item.clock);
+    Raise(core, item.operation, now, item.view);
+  else if (item.operation.descriptor->op == PipeOp::kCrossSet)
+    SetCross(core, item.operation, now, item.view);
   else if (request_.data)
     Effect(core, item.operation);
   if (pipe.in_flight.empty() && pipe.blocked == PipeState::Blocked::kDrain)
@@ -556,7 +655,7 @@ void Engine::Effect(Core &core, const Operation &operation) {
                        operation.descriptor->op == PipeOp::kFixpipe) &&
                       operation.descriptor->sub != static_cast<uint8_t>(Atomic::kNone);
   if (!atomic)
-    return threads_->Post(core.index, core.memory, operation);
+    return threads_->Post(core.slot, core.memory, operation);
   threads_->WaitAll();
   Execute(operation, core.memory, *gm_);
 }
@@ -570,26 +669,33 @@ void Engine::ResumeIfDrained(Core &core) {
       return;
     drained = std::max(drained, pipe.last_done);
   }
-  core.races.BarrierAll();
+  core.checker.BarrierAll();
   Resume(core, drained + (request_.timing ? soc_.scalar.barrier_cycles : 0));
 }
 
 // -------------------------------------------------------------------------------------- flags
 
-void Engine::Raise(Core &core, const Operation &set, double time, const RaceChecker::Clock &clock) {
+void Engine::Raise(Core &core, const Operation &set, double time, const View &view) {
   const int from = set.descriptor->sub, to = set.descriptor->aux;
   FlagState &flag = core.flag(from, to, set.v[0]);
   if (request_.timing)
     time += soc_.scalar.flag_cycles;
-  flag.raised.push_back({time, clock, set.line});
   // Raised ahead of time, Lower looks at the times.
-  if (flag.raised.size() > 1 && from != kScalarPipe && request_.data)
-    return Fail(core, set.line,
-                Cat("flag ", FlagName(set), " is raised again before anything waited for it"));
+  if (!flag.raised.empty() && (from != kScalarPipe || sanitizing()) && request_.data)
+    Fault(core, set.line, FaultKind::kDoubleSet,
+          Cat("flag ", FlagName(set), " is raised again before anything waited for it"), &set);
+  else if (sanitizing() && flag.waited != 0 && to != from && view.own[to] < flag.waited)
+    Fault(core, set.line, FaultKind::kDoubleSet,
+          Cat("flag ", FlagName(set), " may be raised again before the wait in line ",
+              LineOf(flag.waited_line), " has taken the last one: nothing orders the two"),
+          &set);
+  if (!status_.ok())
+    return;
+  flag.raised.push_back({time, view, set.line});
   if (to == kScalarPipe) {
     if (core.state == Core::State::kWaitFlag && core.pending.descriptor->sub == from &&
         core.pending.v[0] == set.v[0]) {
-      core.races.Acquire(Pipe::kS, clock);
+      PassFlag(core, core.pending, view);
       flag.raised.pop_front();
       Resume(core, time);
     }
@@ -608,65 +714,46 @@ bool Engine::Lower(Core &core, const Operation &wait, double now, double &later)
     later = flag.raised.front().time;
     return false;
   }
-  core.races.Acquire(static_cast<Pipe>(wait.descriptor->aux), flag.raised.front().clock);
+  PassFlag(core, wait, flag.raised.front().view);
   flag.raised.pop_front();
   // The scalar unit runs ahead, so its second raise may already be known: it counts from its time.
-  if (!flag.raised.empty() && flag.raised.front().time < now)
-    Fail(core, flag.raised.front().line,
-         Cat("flag ", FlagName(wait), " is raised again before anything waited for it"));
+  if (!flag.raised.empty() && flag.raised.front().time < now && !sanitizing())
+    Fault(core, flag.raised.front().line, FaultKind::kDoubleSet,
+          Cat("flag ", FlagName(wait), " is raised again before anything waited for it"));
   return true;
+}
+
+void Engine::PassFlag(Core &core, const Operation &wait, const View &view) {
+  const auto to = static_cast<Pipe>(wait.descriptor->aux);
+  core.checker.Acquire(to, view);
+  if (!sanitizing())
+    return;
+  FlagState &flag = core.flag(wait.descriptor->sub, wait.descriptor->aux, wait.v[0]);
+  flag.waited = core.checker.Mark(to);
+  flag.waited_line = wait.line;
 }
 
 // ------------------------------------------------------------------------------------ results
 
-void Engine::AddLineTime(uint32_t line, int pipe, double cycles) { lines_[line][pipe] += cycles; }
-
-void Engine::Fail(const Core &core, uint32_t line, std::string_view what) {
-  if (status_.ok())
-    status_ = FaultAt(line, Cat(what, " (block ", core.block, ")"));
+void Engine::AddLineTime(int part, uint32_t line, int pipe, double cycles) {
+  lines_[part][line][pipe] += cycles;
 }
 
-absl::Status Engine::Deadlock() const {
-  std::string text = "deadlock";
-  uint32_t line = 0;
-  for (const Core *core : active_) {
-    if (core->state == Core::State::kIdle)
-      continue;
-    auto add = [&](std::string_view pipe, const Operation &o) {
-      if (line == 0)
-        line = o.line;
-      text += Cat(text == "deadlock" ? ": " : ", ", "pipe ", pipe, " waits for flag ", FlagName(o),
-                  " (line ", LineOf(o.line), ")");
-    };
-    if (core->state == Core::State::kWaitFlag)
-      add("S", core->pending);
-    for (int p = 0; p < kNumPipes; ++p)
-      if (core->pipes[p].blocked == PipeState::Blocked::kFlag)
-        add(PipeName(static_cast<Pipe>(p)), core->pipes[p].queue.front().operation);
-    for (int p = 0; p < kNumPipes; ++p)
-      if (core->pipes[p].blocked == PipeState::Blocked::kUnitFlag) {
-        const uint32_t at = core->pipes[p].queue.front().operation.line;
-        line = line == 0 ? at : line;
-        text += Cat(text == "deadlock" ? ": " : ", ", "pipe ", PipeName(static_cast<Pipe>(p)),
-                    " waits for the unit flag (line ", LineOf(at), ")");
-      }
-    text += Cat(" (block ", core->block, ")");
-    break; // the others look the same
-  }
-  return FaultAt(line, text);
-}
-
-PhaseResult Engine::Collect() {
+PhaseResult Engine::Collect(int number) {
+  const PhasePart &part = request_.parts[number];
   PhaseResult result;
-  result.blocks = request_.blocks;
-  result.cores = static_cast<int>(active_.size());
-  const double all = request_.function->cube ? soc_.cube_cores : soc_.vector_cores;
+  result.blocks = part.blocks;
+  const double all = part.function->cube ? soc_.cube_cores : soc_.vector_cores;
   if (request_.timing)
     result.head_cycles =
         (soc_.launch.head_us + (soc_.launch.full_head_us - soc_.launch.head_us) *
-                                   std::min(1.0, static_cast<double>(request_.blocks) / all)) *
+                                   std::min(1.0, static_cast<double>(part.blocks) / all)) *
         soc_.clock_ghz * 1e3;
+  Traffic &traffic = traffic_[number];
   for (Core *core : active_) {
+    if (core->part != number)
+      continue;
+    ++result.cores;
     result.cycles = std::max(result.cycles, core->end);
     result.core_cycles.push_back(core->active);
     CoreResult &own = result.core_results.emplace_back();
@@ -688,19 +775,20 @@ PhaseResult Engine::Collect() {
     result.busy[0] += core->scalar_active - core->scalar_wait;
     result.wait[0] += core->scalar_wait;
     result.instructions[0] += core->scalar.instructions;
-    traffic_.bytes[static_cast<int>(Path::kGmToScalar)] +=
+    traffic.bytes[static_cast<int>(Path::kGmToScalar)] +=
         core->scalar.cache_misses * DataCache::kLineBytes;
-    traffic_.bytes[static_cast<int>(Path::kScalarToGm)] +=
+    traffic.bytes[static_cast<int>(Path::kScalarToGm)] +=
         core->cache.written_back * DataCache::kLineBytes;
     if (request_.profile)
-      for (size_t n = 0; n < code_->instructions.size(); ++n)
+      for (size_t n = 0; n < codes_[number]->instructions.size(); ++n)
         if (core->scalar.counts[n] != 0)
-          AddLineTime(code_->instructions[n].line, kScalarPipe,
-                      static_cast<double>(core->scalar.counts[n]) * code_->instructions[n].cycles +
+          AddLineTime(number, codes_[number]->instructions[n].line, kScalarPipe,
+                      static_cast<double>(core->scalar.counts[n]) *
+                              codes_[number]->instructions[n].cycles +
                           core->scalar.miss_time[n]);
   }
-  result.traffic = traffic_;
-  result.lines = std::move(lines_);
+  result.traffic = traffic;
+  result.lines = std::move(lines_[number]);
   return result;
 }
 

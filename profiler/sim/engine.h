@@ -22,24 +22,36 @@
 
 namespace pyasc::sim {
 
-struct PhaseRequest {
+// One function and its blocks.
+struct PhasePart {
   const Function *function = nullptr;
   int64_t blocks = 0;
   // Registers 0, 1, ...: addresses and scalars.
-  std::span<const uint64_t> arguments;
+  std::vector<uint64_t> arguments;
   // Arguments that differ by block: block i gets the value plus i times this.
-  std::span<const uint64_t> argument_strides;
+  std::vector<uint64_t> argument_strides;
+  // Of block 0 among all of the phase, for prints.
+  int64_t first_block = 0;
+};
+
+struct PhaseRequest {
+  // One, or two that run at the same time: one for cube cores and one for vector cores.
+  std::vector<PhasePart> parts;
   bool data = true;
   bool timing = true;
   bool profile = false;
-  bool check_races = true;
+  // nullptr: only what cannot go on is reported.
+  Sanitizer *sanitizer = nullptr;
   // Scalar instructions of all cores together; 0: no limit.
   uint64_t max_instructions = 0;
   // Host threads; more than one compute data beside the one that keeps the time.
   int threads = 1;
-  // After a block has written its data cache back; may be empty.
+  // After a block has written its data cache back; its number among all of the phase. May be empty.
   std::function<void(int64_t block)> on_flush = {};
 };
+
+// "MTE2->V id 0", of a set_flag or wait_flag.
+std::string FlagName(const Operation &o);
 
 // Busy time on a source line, by pipe, cycles over all cores.
 using LineTimes = std::map<uint32_t, std::array<double, sim_isa::kNumPipes>>;
@@ -53,6 +65,7 @@ struct CoreResult {
   std::array<int64_t, sim_isa::kNumPipes> instructions = {};
 };
 
+// Of one part.
 struct PhaseResult {
   int64_t blocks = 0;
   int cores = 0;
@@ -75,8 +88,10 @@ public:
   ~Engine();
 
   // `gm` holds what the arguments point to. INTERNAL: the program did something illegal; the
-  // message names the line. Contents of memory are then undefined.
-  absl::StatusOr<PhaseResult> Run(const PhaseRequest &request, GlobalMemory &gm);
+  // message names the line. Contents of memory are then undefined. With a sanitizer at level kAll
+  // the run goes on as far as it can, with findings; ABORTED: no further.
+  // REQUIRES of a phase whose code has flags between cores: no part has more blocks than cores.
+  absl::StatusOr<std::vector<PhaseResult>> Run(const PhaseRequest &request, GlobalMemory &gm);
 
   MemorySystem &memory_system() { return memory_system_; }
 
@@ -99,6 +114,7 @@ private:
   };
 
   void Push(double time, EventKind kind, Core &core, int pipe);
+  void StartPart(int part, bool cross_flags);
   void StartBlock(Core &core, double time);
   void FinishBlockIfDone(Core &core);
   void EndBlock(Core &core);
@@ -128,15 +144,36 @@ private:
   bool UnitFlagAllows(Core &core, const Operation &operation, double now, double &later);
   void PassUnitFlag(Core &core, const Operation &operation);
   // From a core's start to its first instruction.
-  double StartCycles() const;
-  void Raise(Core &core, const Operation &set, double time, const RaceChecker::Clock &clock);
+  double StartCycles(const Core &core) const;
+  void Raise(Core &core, const Operation &set, double time, const View &view);
+  // What a wait that was served means for the order; `view` is the raised flag's.
+  void PassFlag(Core &core, const Operation &wait, const View &view);
   // Lowers the flag if it is raised by `now` and returns true; `later`: when it will be.
   bool Lower(Core &core, const Operation &wait, double now, double &later);
-  void AddLineTime(uint32_t line, int pipe, double cycles);
+  // Flags between cores. Set: `core` has, at `time`; gives it to whom it is meant for once all
+  // have.
+  void SetCross(Core &core, const Operation &set, double time, const View &view);
+  void GiveCross(Core &to, int64_t id, double time, const View &view, uint32_t line);
+  void CheckCross(Core &core);
+  bool LowerCross(Core &core, const Operation &wait, sim_isa::Pipe pipe, double now, double &later);
+  Core *CoreOf(bool cube, int64_t block) const;
+  bool UsesCrossFlags() const;
+  void AddLineTime(int part, uint32_t line, int pipe, double cycles);
 
-  void Fail(const Core &core, uint32_t line, std::string_view what);
-  absl::Status Deadlock() const;
-  PhaseResult Collect();
+  bool sanitizing() const { return request_.sanitizer && request_.sanitizer->all(); }
+  // What the program did wrong: the end of the run, or a finding.
+  void Fault(const Core &core, uint32_t line, FaultKind kind, std::string_view what,
+             const Operation *operation = nullptr);
+  // The same where nothing can go on.
+  void FatalFault(const Core &core, uint32_t line, FaultKind kind, std::string_view what,
+                  const Operation *operation = nullptr);
+  // After the sanitizer looked: ends the run where its first finding does.
+  void HeedFindings();
+  void Deadlock();
+  bool BlameFlags(Core &core);
+  bool IsSetSomewhere(const Operation &wait) const;
+  PhaseResult Collect(int part);
+  std::string NameOf(const Core &core) const;
 
   const machine::Soc &soc_;
   MemorySystem memory_system_;
@@ -146,18 +183,20 @@ private:
   // Of the phase under way.
   PhaseRequest request_;
   GlobalMemory *gm_ = nullptr;
-  std::unique_ptr<ScalarCode> code_;
+  std::vector<std::unique_ptr<ScalarCode>> codes_; // one a part
   std::unique_ptr<DataThreads> threads_;
   std::vector<Core *> active_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Access> accesses_;
   uint32_t age_ = 0;
   uint64_t instructions_left_ = 0;
-  int64_t next_block_ = 0;
+  std::vector<int64_t> next_block_; // one a part
   int64_t finished_blocks_ = 0;
+  // Sets of a flag that wait for others of their group: by mode, group and id.
+  std::map<std::array<int64_t, 3>, CrossGroup> cross_;
   absl::Status status_;
-  Traffic traffic_;
-  LineTimes lines_;
+  std::vector<Traffic> traffic_; // one a part
+  std::vector<LineTimes> lines_;
 };
 
 } // namespace pyasc::sim

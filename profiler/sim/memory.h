@@ -103,6 +103,8 @@ public:
     uint32_t last_use = 0;
     // Source line of the last store.
     uint32_t writer = 0;
+    // The sanitizer's tick when it was read from global memory.
+    uint64_t filled = 0;
     std::byte data[64];
   };
 

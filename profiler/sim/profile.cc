@@ -10,30 +10,37 @@ constexpr std::string_view kPipeNames[sim_isa::kNumPipes] = {"scalar", "vector",
 
 } // namespace
 
-void ProfileBuilder::Add(const v1::Phase &phase, const PhaseResult &result,
-                         device::LaunchOutcome &outcome) {
-  v1::PhaseProfile &to = outcome.phases.emplace_back();
-  to.set_entry(phase.entry());
-  to.set_core(phase.core() == v1::CORE_KIND_AIC ? "aic" : "aiv");
-  to.set_blocks(result.blocks);
-  if (!timing_)
-    return;
-  to.set_time_us(soc_.cycles_to_us(result.cycles));
-  to.set_launch_us(soc_.cycles_to_us(result.head_cycles));
-  to.set_cycles(static_cast<int64_t>(result.cycles + 0.5));
-  outcome.launch_us += to.launch_us();
-  outcome.kernel_us += to.launch_us() + to.time_us();
-  if (!profile_)
-    return;
-  for (double cycles : result.core_cycles)
-    to.add_core_time_us(soc_.cycles_to_us(cycles));
-  AddPipes(result, to);
-  AddPaths(result, to);
-  AddCores(result, to);
-  const double cores = std::max(result.cores, 1);
-  for (const auto &[line, pipes] : result.lines)
-    for (int p = 0; p < sim_isa::kNumPipes; ++p)
-      lines_[line][p] += soc_.cycles_to_us(pipes[p] / cores);
+void ProfileBuilder::Add(std::span<const v1::Phase *const> phases,
+                         const std::vector<PhaseResult> &results, device::LaunchOutcome &outcome) {
+  // Phases that run at the same time count once: the longest of them.
+  double most_launch = 0, most = 0;
+  for (size_t n = 0; n < phases.size(); ++n) {
+    const PhaseResult &result = results[n];
+    v1::PhaseProfile &to = outcome.phases.emplace_back();
+    to.set_entry(phases[n]->entry());
+    to.set_core(phases[n]->core() == v1::CORE_KIND_AIC ? "aic" : "aiv");
+    to.set_blocks(result.blocks);
+    if (!timing_)
+      continue;
+    to.set_time_us(soc_.cycles_to_us(result.cycles));
+    to.set_launch_us(soc_.cycles_to_us(result.head_cycles));
+    to.set_cycles(static_cast<int64_t>(result.cycles + 0.5));
+    most_launch = std::max(most_launch, to.launch_us());
+    most = std::max(most, to.time_us());
+    if (!profile_)
+      continue;
+    for (double cycles : result.core_cycles)
+      to.add_core_time_us(soc_.cycles_to_us(cycles));
+    AddPipes(result, to);
+    AddPaths(result, to);
+    AddCores(result, to);
+    const double cores = std::max(result.cores, 1);
+    for (const auto &[line, pipes] : result.lines)
+      for (int p = 0; p < sim_isa::kNumPipes; ++p)
+        lines_[line][p] += soc_.cycles_to_us(pipes[p] / cores);
+  }
+  outcome.launch_us += most_launch;
+  outcome.kernel_us += most_launch + most;
 }
 
 void ProfileBuilder::AddPipes(const PhaseResult &result, v1::PhaseProfile &to) const {

@@ -2,6 +2,9 @@
 #ifndef PYASC_PROFILER_SIM_PROFILE_H
 #define PYASC_PROFILER_SIM_PROFILE_H
 
+#include <span>
+#include <vector>
+
 #include "profiler/device/device.h"
 #include "profiler/sim/engine.h"
 
@@ -12,8 +15,9 @@ public:
   // Without timing, phases have neither times nor cycles.
   ProfileBuilder(const machine::Soc &soc, bool timing, bool profile)
       : soc_(soc), timing_(timing), profile_(profile) {}
-  // Appends a phase to `outcome` and adds its time.
-  void Add(const v1::Phase &phase, const PhaseResult &result, device::LaunchOutcome &outcome);
+  // Appends phases that ran at the same time to `outcome`, and adds the time of the longest.
+  void Add(std::span<const v1::Phase *const> phases, const std::vector<PhaseResult> &results,
+           device::LaunchOutcome &outcome);
   // Writes the line times, greatest first.
   void Finish(device::LaunchOutcome &outcome) const;
 

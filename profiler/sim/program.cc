@@ -65,6 +65,8 @@ Pipe PipeOf(PipeOp op) {
   case PipeOp::kSetFlag:
   case PipeOp::kWaitFlag:
   case PipeOp::kBarrier:
+  case PipeOp::kCrossSet:
+  case PipeOp::kCrossWait:
     return Pipe::kAll;
   case PipeOp::kLoad:
   case PipeOp::kLoadNd2Nz:
@@ -118,6 +120,14 @@ const char *CheckDescriptor(const Descriptor &d, bool cube) {
                : "the flag's pipe is not the one that executes it";
   case PipeOp::kBarrier:
     return nullptr;
+  case PipeOp::kCrossSet:
+    if (d.sub > static_cast<int>(CrossMode::kGroup))
+      return "unknown mode";
+    if (d.sub == static_cast<int>(CrossMode::kPair) && cube)
+      return "mode 1 is between vector cores";
+    [[fallthrough]];
+  case PipeOp::kCrossWait:
+    return d.pipe == Pipe::kAll ? "a flag needs one pipe" : nullptr;
   case PipeOp::kLoad:
     return d.space == (cube ? Space::kL1 : Space::kUb) ? nullptr : "wrong memory";
   case PipeOp::kLoadNd2Nz:
@@ -296,6 +306,7 @@ absl::StatusOr<Function> LoadFunction(const v1::SimFunction &from) {
       return Bad(f, n, Cat("descriptor ", n, " (", PipeOpName(d.op), "): ", wrong));
   }
   f.data_dependent = IsDataDependent(f);
+  f.buffers.assign(from.buffers().begin(), from.buffers().end());
   return f;
 }
 

@@ -26,6 +26,8 @@ struct Function {
   // Whether what is computed decides what is done: a value loaded from memory reaches a branch,
   // an address or a descriptor. Such a function cannot run without data.
   bool data_dependent = false;
+  // For messages.
+  std::vector<v1::SimBuffer> buffers = {};
 };
 
 struct Program {

@@ -15,6 +15,8 @@ public:
   size_t size() const { return size_; }
   T &front() { return items_[first_]; }
   const T &front() const { return items_[first_]; }
+  // The n-th from the front. REQUIRES: n < size().
+  const T &operator[](size_t n) const { return items_[(first_ + n) & (items_.size() - 1)]; }
   T &back() { return items_[(first_ + size_ - 1) & (items_.size() - 1)]; }
   void push_back(const T &item) {
     if (size_ == items_.size())

@@ -73,6 +73,8 @@ DataCache::Line *ScalarUnit::Line(uint64_t address, int64_t bytes) {
   DataCache::Line *line = ports_.cache->Lookup(address);
   if (!line) {
     line = ports_.cache->Fill(*ports_.gm, address, ports_.data);
+    if (line && ports_.checker)
+      line->filled = ports_.checker->Now();
     ++cache_misses;
     time += ports_.miss_cycles;
     miss_time[pc_ - 1] += ports_.miss_cycles;
@@ -80,18 +82,23 @@ DataCache::Line *ScalarUnit::Line(uint64_t address, int64_t bytes) {
   const auto offset = static_cast<int64_t>(address % DataCache::kLineBytes);
   if (line && offset + bytes <= line->limit)
     return line;
+  fault_kind = FaultKind::kOutOfBounds;
   fault = Cat("the scalar unit accesses ", bytes, " bytes of GM out of bounds");
   return nullptr;
 }
 
 template <typename T> bool ScalarUnit::LoadGm(uint64_t address, uint64_t &to) {
   if (address % sizeof(T) != 0) {
+    fault_kind = FaultKind::kMisaligned;
     fault = "the scalar unit reads GM at an address that is no multiple of the element's size";
     return false;
   }
   DataCache::Line *line = Line(address, sizeof(T));
   if (!line)
     return false;
+  if (ports_.checker)
+    ports_.checker->Scalar(Space::kGm, static_cast<int64_t>(address), sizeof(T), false, pc_ - 1,
+                           line->filled);
   T value{};
   if (ports_.data)
     std::memcpy(&value, line->data + address % DataCache::kLineBytes, sizeof(T));
@@ -101,12 +108,16 @@ template <typename T> bool ScalarUnit::LoadGm(uint64_t address, uint64_t &to) {
 
 template <typename T> bool ScalarUnit::StoreGm(uint64_t address, uint64_t value) {
   if (address % sizeof(T) != 0) {
+    fault_kind = FaultKind::kMisaligned;
     fault = "the scalar unit writes GM at an address that is no multiple of the element's size";
     return false;
   }
   DataCache::Line *line = Line(address, sizeof(T));
   if (!line)
     return false;
+  if (ports_.checker)
+    ports_.checker->Scalar(Space::kGm, static_cast<int64_t>(address), sizeof(T), true, pc_ - 1,
+                           line->filled);
   if (ports_.data) {
     std::memcpy(line->data + address % DataCache::kLineBytes, &value, sizeof(T));
     line->dirty = true;
@@ -117,14 +128,13 @@ template <typename T> bool ScalarUnit::StoreGm(uint64_t address, uint64_t value)
 
 bool ScalarUnit::CheckUb(int64_t address, int64_t bytes, bool write) {
   if (address < 0 || address > ports_.ub->size() - bytes || address % bytes != 0) {
+    fault_kind = address % bytes != 0 ? FaultKind::kMisaligned : FaultKind::kOutOfBounds;
     fault = Cat("the scalar unit accesses UB at byte ", address,
                 ", which is out of bounds or no multiple of ", bytes);
     return false;
   }
-  if (ports_.races) {
-    fault = ports_.races->TouchScalar(address, bytes, write, code_->instructions[pc_ - 1].line);
-    return fault.empty();
-  }
+  if (ports_.checker)
+    ports_.checker->Scalar(Space::kUb, address, bytes, write, pc_ - 1, 0);
   return true;
 }
 
@@ -335,8 +345,10 @@ template <bool kCountLines> ScalarUnit::Stop ScalarUnit::Run() {
          now += i.cycles * std::max<double>(0, static_cast<double>(As<int64_t>(r[i.b]) + i.imm)))
       OP(DcacheFlush, {
         ports_.cache->Flush(*ports_.gm);
+        if (ports_.checker)
+          ports_.checker->Flush();
         if (ports_.on_flush)
-          (*ports_.on_flush)(block_);
+          (*ports_.on_flush)(ports_.first_block + block_);
       })
     }
   }

@@ -12,7 +12,7 @@
 #include "compiler/machine/machine.h"
 #include "profiler/sim/memory.h"
 #include "profiler/sim/program.h"
-#include "profiler/sim/race.h"
+#include "profiler/sim/sanitizer.h"
 
 namespace pyasc::sim {
 
@@ -39,12 +39,13 @@ struct ScalarPorts {
   DataCache *cache = nullptr;
   LocalMemory *ub = nullptr;
   // nullptr: nothing is checked.
-  RaceChecker *races = nullptr;
+  CoreChecker *checker = nullptr;
   // False: loads give 0 and stores do nothing (timing only).
   bool data = true;
   double miss_cycles = 0;
   // After each flush of the data cache; may be null.
   const std::function<void(int64_t block)> *on_flush = nullptr;
+  int64_t first_block = 0;
 };
 
 class ScalarUnit {
@@ -63,6 +64,7 @@ public:
   int64_t issued = 0;
   uint32_t line = 0;
   std::string fault;
+  FaultKind fault_kind = FaultKind::kOutOfBounds;
   // Executed instructions.
   int64_t instructions = 0;
   int64_t cache_misses = 0;

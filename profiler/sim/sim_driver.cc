@@ -157,20 +157,35 @@ public:
     device::LaunchOutcome outcome;
     ProfileBuilder builder(loaded->soc(), options.mode != Mode::kFunctional, options.profile);
     device::PrintReader prints(contract, options.on_print);
-    for (int n = 0; n < contract.phases_size(); ++n) {
-      absl::StatusOr<PhaseResult> phase =
-          RunPhase(engine, *loaded, contract.phases(n), state.blocks[n], state, prints, options);
-      if (state.prints && options.mode != Mode::kTimingOnly)
-        for (int64_t block = 0; block < state.blocks[n]; ++block)
+    const bool with_data = options.mode != Mode::kTimingOnly;
+    Sanitizer sanitizer(options.sanitize ? Sanitizer::Level::kAll : Sanitizer::Level::kOnChip, gm_);
+    NameBuffers(contract, state, sanitizer);
+    state.sanitizer = with_data && (check_races_ || options.sanitize) ? &sanitizer : nullptr;
+    for (int n = 0, last = 0; n < contract.phases_size(); n = last) {
+      last = n + 1;
+      while (last < contract.phases_size() && contract.phases(n).group() != 0 &&
+             contract.phases(last).group() == contract.phases(n).group())
+        ++last;
+      int64_t blocks = 0;
+      for (int p = n; p < last; ++p)
+        blocks += state.blocks[p];
+      absl::StatusOr<std::vector<PhaseResult>> results =
+          RunPhases(engine, *loaded, n, last, state, prints, options);
+      if (state.prints && with_data)
+        for (int64_t block = 0; block < blocks; ++block)
           prints.Read(static_cast<uint32_t>(block), state.PrintLog(block));
-      if (!phase.ok()) {
+      if (!results.ok()) {
         prints.Finish();
-        return phase.status();
+        outcome.findings = sanitizer.findings();
+        if (absl::IsAborted(results.status()) && !outcome.findings.empty())
+          return outcome;
+        return results.status();
       }
-      builder.Add(contract.phases(n), *phase, outcome);
+      builder.Add(std::span(contract.phases().data() + n, last - n), *results, outcome);
     }
     builder.Finish(outcome);
     prints.Finish();
+    outcome.findings = sanitizer.findings();
     if (options.mode != Mode::kTimingOnly)
       ReadError(state, prints, outcome);
     return outcome;
@@ -186,6 +201,7 @@ private:
     std::unique_ptr<SimBuffer> errors;
     std::unique_ptr<SimBuffer> prints; // null: the kernel prints nothing
     uint64_t print_stride = 0;
+    Sanitizer *sanitizer = nullptr;
 
     std::span<const uint64_t> PrintLog(int64_t block) const {
       return {reinterpret_cast<const uint64_t *>(prints->data() +
@@ -252,15 +268,19 @@ private:
       place(**buffer);
       state.workspaces.push_back(*std::move(buffer));
     }
-    int64_t most_blocks = 1;
+    int64_t most_blocks = 1, together = 0;
+    uint32_t group = 0;
     for (const v1::Phase &phase : contract.phases()) {
       absl::StatusOr<int64_t> blocks = device::Evaluate(phase.blocks(), contract, arguments);
       if (!blocks.ok())
         return blocks.status();
       if (*blocks < 0 || *blocks > int64_t{1} << 24)
         return Invalid(Cat("phase '", phase.entry(), "' with ", *blocks, " blocks"));
+      // Those that run at the same time have records apart.
+      together = phase.group() != 0 && phase.group() == group ? together + *blocks : *blocks;
+      group = phase.group();
       state.blocks.push_back(*blocks);
-      most_blocks = std::max(most_blocks, *blocks);
+      most_blocks = std::max(most_blocks, together);
     }
     absl::StatusOr<std::unique_ptr<SimBuffer>> errors =
         Zeros(most_blocks * static_cast<int64_t>(kErrorStride));
@@ -280,46 +300,61 @@ private:
     return absl::OkStatus();
   }
 
-  absl::StatusOr<PhaseResult> RunPhase(Engine &engine, const SimExecutable &loaded,
-                                       const v1::Phase &phase, int64_t blocks,
-                                       const LaunchState &state, device::PrintReader &prints,
-                                       const LaunchOptions &options) {
-    std::vector<uint64_t> values, strides;
+  // A phase's function with what its arguments are bound to.
+  PhasePart BindPart(const SimExecutable &loaded, const v1::Phase &phase, int64_t blocks,
+                     int64_t first_block, const LaunchState &state) const {
+    PhasePart part;
+    part.function = loaded.program().Find(phase.entry());
+    part.blocks = blocks;
+    part.first_block = first_block;
     for (const v1::PhaseArgument &a : phase.arguments()) {
-      strides.push_back(0);
+      uint64_t stride = 0;
       switch (a.kind_case()) {
       case v1::PhaseArgument::kParameter:
-        values.push_back(state.parameters[a.parameter()]);
+        part.arguments.push_back(state.parameters[a.parameter()]);
         break;
       case v1::PhaseArgument::kResult:
-        values.push_back(state.results[a.result()]);
+        part.arguments.push_back(state.results[a.result()]);
         break;
       case v1::PhaseArgument::kWorkspace:
-        values.push_back(state.workspaces[a.workspace()]->address());
+        part.arguments.push_back(state.workspaces[a.workspace()]->address());
         break;
       case v1::PhaseArgument::kPrintLog:
-        values.push_back(state.prints->address());
-        strides.back() = state.print_stride;
+        stride = state.print_stride;
+        part.arguments.push_back(state.prints->address() +
+                                 stride * static_cast<uint64_t>(first_block));
         break;
       default:
-        values.push_back(state.errors->address());
-        strides.back() = kErrorStride;
+        stride = kErrorStride;
+        part.arguments.push_back(state.errors->address() +
+                                 stride * static_cast<uint64_t>(first_block));
       }
+      part.argument_strides.push_back(stride);
     }
+    return part;
+  }
+
+  // The phases from `first` to before `last`, at the same time.
+  absl::StatusOr<std::vector<PhaseResult>> RunPhases(Engine &engine, const SimExecutable &loaded,
+                                                     int first, int last, const LaunchState &state,
+                                                     device::PrintReader &prints,
+                                                     const LaunchOptions &options) {
     PhaseRequest request;
-    request.function = loaded.program().Find(phase.entry());
-    if (options.mode == Mode::kTimingOnly && request.function->data_dependent)
-      return absl::FailedPreconditionError(
-          Cat("'", phase.entry(),
-              "' decides by its data what to do: it cannot be timed without "
-              "running it"));
-    request.blocks = blocks;
-    request.arguments = values;
-    request.argument_strides = strides;
+    int64_t blocks = 0;
+    for (int n = first; n < last; ++n) {
+      const v1::Phase &phase = loaded.contract().phases(n);
+      request.parts.push_back(BindPart(loaded, phase, state.blocks[n], blocks, state));
+      blocks += state.blocks[n];
+      if (options.mode == Mode::kTimingOnly && request.parts.back().function->data_dependent)
+        return absl::FailedPreconditionError(
+            Cat("'", phase.entry(),
+                "' decides by its data what to do: it cannot be timed without "
+                "running it"));
+    }
     request.data = options.mode != Mode::kTimingOnly;
     request.timing = options.mode != Mode::kFunctional;
     request.profile = options.profile;
-    request.check_races = check_races_ && request.data;
+    request.sanitizer = state.sanitizer;
     request.max_instructions = options.max_instructions;
     request.threads = static_cast<int>(std::clamp<uint32_t>(options.threads, 1, kMaxThreads));
     if (state.prints && request.data)
@@ -327,6 +362,21 @@ private:
         prints.Read(static_cast<uint32_t>(block), state.PrintLog(block));
       };
     return engine.Run(request, gm_);
+  }
+
+  void NameBuffers(const v1::LaunchContract &contract, const LaunchState &state,
+                   Sanitizer &sanitizer) const {
+    for (int i = 0; i < contract.parameters_size(); ++i)
+      if (contract.parameters(i).has_tensor())
+        sanitizer.Name(state.parameters[i], contract.parameters(i).name(),
+                       contract.parameters(i).starts_undefined());
+    for (int i = 0; i < contract.results_size(); ++i)
+      sanitizer.Name(state.results[i], contract.results(i).name(), true);
+    for (size_t i = 0; i < state.workspaces.size(); ++i)
+      sanitizer.Name(state.workspaces[i]->address(), Cat("workspace ", i), false);
+    sanitizer.Name(state.errors->address(), "errors", false);
+    if (state.prints)
+      sanitizer.Name(state.prints->address(), "prints", false);
   }
 
   // The record of the lowest block that has one.

@@ -24,7 +24,7 @@ struct Bench {
     o.descriptor = &d;
     std::copy(v.begin(), v.end(), o.v);
     std::vector<Access> accesses;
-    ASSERT_EQ(AccessesOf(o, accesses), "");
+    ASSERT_EQ(AccessesOf(o, accesses).what, "");
     Execute(o, memory, gm);
   }
   template <typename T> T *At(Space space, int64_t byte) {

@@ -146,6 +146,7 @@ absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
   work_->job.set_max_seconds(measure_.max_seconds);
   work_->job.set_hot(measure_.hot);
   work_->job.set_timing_only(start_.options().timing_only());
+  work_->job.set_sanitize(start_.options().sanitize());
   work_->job.set_max_instructions(start_.options().max_instructions());
   work_->job.set_threads(start_.options().threads());
   work_->on_progress = [self = weak_from_this()](const v1::Progress &progress) {
@@ -320,6 +321,7 @@ void RunFlow::OnLaunched(LaunchAnswer answer) {
     done.set_outcome(wrong ? v1::OUTCOME_REJECTED : v1::OUTCOME_OK);
     *done.mutable_diagnostics() = artifact_.diagnostics();
     done.mutable_diagnostics()->MergeFrom(answer.result.diagnostics());
+    *done.mutable_findings() = std::move(*answer.result.mutable_findings());
     *done.mutable_report() = std::move(*answer.result.mutable_report());
     done.mutable_report()->set_compile_us(compile_us_);
     done.mutable_report()->set_cache(CacheName(cache_));

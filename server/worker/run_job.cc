@@ -22,6 +22,8 @@ namespace {
 constexpr size_t kMaxLoaded = 64;
 // Outcomes that are kept to choose the median one from; times are kept of all.
 constexpr size_t kMaxOutcomes = 256;
+// After which a sanitized run that does not end is told so, with its line.
+constexpr uint64_t kSanitizedInstructions = 5'000'000'000;
 
 double Microseconds(Clock::duration d) {
   return std::chrono::duration<double, std::micro>(d).count();
@@ -68,6 +70,7 @@ struct DeviceRunner::Launch {
   absl::Status CopyIn(device::Device &device, size_t parameter);
   absl::Status CopyOutputs(device::Device &device);
   void ReportError(const device::LaunchOutcome &outcome);
+  void ReportFindings(const device::LaunchOutcome &outcome);
 };
 
 absl::StatusOr<std::unique_ptr<DeviceRunner>>
@@ -163,6 +166,9 @@ absl::Status DeviceRunner::RunOnce(Launch &launch) {
                                           : device::LaunchOptions::Mode::kFull;
   options.max_instructions = launch.job.max_instructions();
   options.threads = launch.job.threads();
+  options.sanitize = launch.job.sanitize();
+  if (options.sanitize && options.max_instructions == 0)
+    options.max_instructions = kSanitizedInstructions;
   options.on_print = launch.events.on_print; // once, however often it is measured
   auto outcome =
       device_->Launch(*launch.loaded.executable, launch.arguments, launch.results, options);
@@ -170,10 +176,11 @@ absl::Status DeviceRunner::RunOnce(Launch &launch) {
     return outcome.status();
   launch.times.push_back(outcome->kernel_us);
   launch.outcomes.push_back(*std::move(outcome));
-  if (launch.outcomes.back().error_code != 0) {
+  launch.ReportFindings(launch.outcomes.back());
+  if (launch.outcomes.back().error_code != 0)
     launch.ReportError(launch.outcomes.back());
+  if (!launch.result.diagnostics().empty())
     return absl::OkStatus();
-  }
   Report(launch.events.on_progress, "copying out");
   begin = Clock::now();
   absl::Status status = launch.CopyOutputs(*device_);
@@ -326,6 +333,39 @@ absl::Status DeviceRunner::Launch::CopyOutputs(device::Device &device) {
       return s;
   }
   return absl::OkStatus();
+}
+
+void DeviceRunner::Launch::ReportFindings(const device::LaunchOutcome &outcome) {
+  auto place = [](const v1::MemoryAccess &access) {
+    std::string text =
+        absl::StrCat("block ", access.core(), ", pipe ", access.pipe(), ", ", access.instruction());
+    if (!access.memory().empty())
+      absl::StrAppend(&text, access.write() ? " writes " : " reads ", access.memory(),
+                      access.buffer().empty() ? "" : " ", access.buffer(), " bytes ",
+                      access.begin(), "..", access.end());
+    return text;
+  };
+  for (const v1::Finding &finding : outcome.findings) {
+    *result.add_findings() = finding;
+    v1::Diagnostic &diagnostic = *result.add_diagnostics();
+    diagnostic.set_severity(v1::SEVERITY_ERROR);
+    diagnostic.set_code(finding.kind());
+    diagnostic.set_message(
+        absl::StrCat(finding.message(),
+                     finding.count() > 1 ? absl::StrCat(" (", finding.count(), " times)") : "",
+                     "; ", finding.advice()));
+    *diagnostic.mutable_range() = finding.range();
+    auto note = [&](const v1::MemoryAccess &access, const char *which) {
+      v1::Diagnostic &n = *diagnostic.add_notes();
+      n.set_severity(v1::SEVERITY_NOTE);
+      n.set_message(absl::StrCat(which, place(access)));
+      *n.mutable_range() = access.range();
+    };
+    if (finding.has_other()) {
+      note(finding.access(), "here: ");
+      note(finding.other(), "the other access: ");
+    }
+  }
 }
 
 void DeviceRunner::Launch::ReportError(const device::LaunchOutcome &outcome) {

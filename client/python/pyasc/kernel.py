@@ -69,7 +69,7 @@ class Kernel:
     for each core."""
 
     def __init__(self, function, target=None, soc=None, server=None, precision="", debug=False,
-                 timeout=None):
+                 timeout=None, sanitize=None):
         if not inspect.isfunction(function):
             raise TypeError(f"@asc.kernel decorates a function, not {function!r}")
         if target is not None and target not in _TARGETS:
@@ -79,7 +79,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.__pyasc_function__ = function
         self._options = dict(target=target, soc=soc, server=server, precision=precision,
-                             debug=debug, timeout=timeout)
+                             debug=debug, timeout=timeout, sanitize=sanitize)
         self._signature = inspect.signature(function)
         # Now, since the file may change while the program runs.
         self._source = _capture.SOURCES(function)
@@ -278,6 +278,7 @@ class Kernel:
         start.compile.CopyFrom(self._request(capture, arguments))
         start.options.outputs.extend(compiled.written + compiled.results)
         start.options.profile = profile
+        start.options.sanitize = self._sanitizes()
         chunked = {}
         for name, value in arguments.items():
             if name in self._constexpr:
@@ -295,6 +296,11 @@ class Kernel:
                 argument.tensor.chunked = True
                 chunked[name] = data
         return start, chunked
+
+    def _sanitizes(self):
+        if self._options["sanitize"] is not None:
+            return bool(self._options["sanitize"])
+        return os.environ.get("PYASC_SANITIZE", "") not in ("", "0")
 
     def _check_outputs(self, arguments, compiled):
         for name in compiled.written:
@@ -365,6 +371,8 @@ def kernel(function=None, **options):
     debug: asc.print prints, asserts are checked; without it both are left out. For "ascend" also
         bounds checks, which the others always make.
     timeout: seconds that a call may take; else PYASC_TIMEOUT; else 600.
+    sanitize: on sim, report races, wrong flags, bytes out of bounds or never written as a RunError
+        (docs/sanitizer.md); else PYASC_SANITIZE.
 
     Of a kernel, `asc.kernel(f, target="host")` makes another with these options changed, as
     `f.options(target="host")` does; `f` stays as it is.

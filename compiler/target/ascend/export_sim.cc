@@ -41,6 +41,24 @@ std::optional<sim_isa::Type> simType(Type type) {
   return std::nullopt;
 }
 
+sim_isa::Space simSpace(Space space) {
+  switch (space) {
+  case Space::gm:
+    return sim_isa::Space::kGm;
+  case Space::ub:
+    return sim_isa::Space::kUb;
+  case Space::l1:
+    return sim_isa::Space::kL1;
+  case Space::l0a:
+    return sim_isa::Space::kL0A;
+  case Space::l0b:
+    return sim_isa::Space::kL0B;
+  case Space::l0c:
+    break;
+  }
+  return sim_isa::Space::kL0C;
+}
+
 uint32_t packedLine(Location location) {
   uint32_t packed = 0;
   location->walk([&](Location at) {
@@ -78,6 +96,7 @@ bool SimFunctionExporter::refuse(Operation *op, const std::string &why) {
 }
 
 bool SimFunctionExporter::run(v1::SimFunction &to) {
+  out = &to;
   to.set_name(function.getName().str());
   to.set_core(function->getAttrOfType<StringAttr>(kCore).getValue() == "aic" ? v1::CORE_KIND_AIC
                                                                              : v1::CORE_KIND_AIV);
@@ -195,6 +214,12 @@ bool SimFunctionExporter::exportBuffer(BufferOp buffer) {
   if (!buffer.getAddr())
     return refuse(buffer, "it has no address");
   places.try_emplace(buffer.getResult(), Quantity(static_cast<int64_t>(*buffer.getAddr())));
+  v1::SimBuffer &named = *out->add_buffers();
+  named.set_space(static_cast<uint32_t>(simSpace(buffer.getSpace())));
+  named.set_address(static_cast<int64_t>(*buffer.getAddr()));
+  named.set_bytes(buffer.totalBytes());
+  if (auto name = buffer->getAttrOfType<StringAttr>(kBufferName))
+    named.set_name(name.str());
   return true;
 }
 

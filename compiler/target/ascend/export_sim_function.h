@@ -17,6 +17,7 @@ namespace pyasc::npu {
 
 // The simulator's type of an element or a scalar; nothing for types that it lacks. i1 is kI8.
 std::optional<sim_isa::Type> simType(mlir::Type type);
+sim_isa::Space simSpace(Space space);
 // The position of a location as a line table has it; 0 when it has none.
 uint32_t packedLine(mlir::Location location);
 
@@ -91,6 +92,7 @@ private:
   mlir::func::FuncOp function;
   diag::DiagnosticList &diagnostics;
   SimBuilder builder;
+  v1::SimFunction *out = nullptr;
   llvm::DenseMap<mlir::Value, int> registers;
   llvm::DenseMap<mlir::Value, Quantity> places;
 };

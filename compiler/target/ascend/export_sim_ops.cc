@@ -39,23 +39,7 @@ sim_isa::Pipe pipeOf(Pipe pipe) {
   return sim_isa::Pipe::kAll;
 }
 
-sim_isa::Space spaceIn(Value memory) {
-  switch (spaceOf(memory)) {
-  case Space::gm:
-    return sim_isa::Space::kGm;
-  case Space::ub:
-    return sim_isa::Space::kUb;
-  case Space::l1:
-    return sim_isa::Space::kL1;
-  case Space::l0a:
-    return sim_isa::Space::kL0A;
-  case Space::l0b:
-    return sim_isa::Space::kL0B;
-  case Space::l0c:
-    break;
-  }
-  return sim_isa::Space::kL0C;
-}
+sim_isa::Space spaceIn(Value memory) { return simSpace(spaceOf(memory)); }
 
 Type elementOf(Value memory) { return cast<MemRefType>(memory.getType()).getElementType(); }
 sim_isa::Type typeOf(Value memory) { return *simType(elementOf(memory)); }
@@ -234,8 +218,8 @@ SimFunctionExporter::Outcome SimFunctionExporter::exportNpu(Operation *op) {
         exportColBinary(o);
         return Outcome::kDone;
       })
-      .Case<SetFlagOp, WaitFlagOp, PipeBarrierOp, DcacheFlushOp, ScalarWorkOp>(
-          [&](auto) { return done(exportSync(op)); })
+      .Case<SetFlagOp, WaitFlagOp, PipeBarrierOp, DcacheFlushOp, ScalarWorkOp, CrossSetOp,
+            CrossWaitOp>([&](auto) { return done(exportSync(op)); })
       .Default([](Operation *) { return Outcome::kUnknown; });
 }
 
@@ -419,6 +403,19 @@ bool SimFunctionExporter::exportSync(Operation *op) {
         d.pipe = set ? from : to;
         d.sub = static_cast<uint8_t>(from);
         d.aux = static_cast<uint8_t>(to);
+        builder.Issue(d, {SimBuilder::FieldOf(quantity(o.getId()))});
+        return true;
+      })
+      .Case([&](CrossSetOp o) {
+        d.op = PipeOp::kCrossSet;
+        d.pipe = pipeOf(o.getPipe());
+        d.sub = static_cast<uint8_t>(o.getMode());
+        builder.Issue(d, {SimBuilder::FieldOf(quantity(o.getId()))});
+        return true;
+      })
+      .Case([&](CrossWaitOp o) {
+        d.op = PipeOp::kCrossWait;
+        d.pipe = pipeOf(o.getPipe());
         builder.Issue(d, {SimBuilder::FieldOf(quantity(o.getId()))});
         return true;
       })

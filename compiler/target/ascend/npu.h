@@ -27,7 +27,11 @@ inline constexpr llvm::StringLiteral kWorkspaces = "npu.workspaces";
 inline constexpr llvm::StringLiteral kLowered = "npu.lowered";
 inline constexpr llvm::StringLiteral kCore = "npu.core";
 inline constexpr llvm::StringLiteral kBlocks = "npu.blocks";
+// Functions of one group run at the same time, on cube and vector cores.
+inline constexpr llvm::StringLiteral kGroup = "npu.group";
 inline constexpr llvm::StringLiteral kBinding = "npu.binding";
+// What messages call a buffer.
+inline constexpr llvm::StringLiteral kBufferName = "npu.buffer_name";
 inline constexpr llvm::StringLiteral kPlanned = "planned";
 inline constexpr llvm::StringLiteral kPlaced = "placed";
 inline constexpr llvm::StringLiteral kSynced = "synced";

@@ -531,6 +531,27 @@ def Npu_WaitFlagOp : Npu_Sync<"wait_flag"> {
   let hasVerifier = 1;
 }
 
+def Npu_CrossSetOp : Npu_Sync<"cross_set"> {
+  let summary = "set flag `id` of other cores when the earlier work of `pipe` is done";
+  let description = [{
+    Modes (CrossCoreSetFlag): 0: when every core of this kind has set it, every one gets it; 1: the
+    two vector cores of a group get it when both have set it; 2: set by a cube core, its two vector
+    cores get it; set by both of these, their cube core gets it. A group is cube core g with vector
+    cores 2g and 2g + 1 of functions of one `npu.group`. A flag counts: at most 15 sets that nobody
+    has waited for. Ids are 0 to 10; what a set and a wait mean by an id is up to the program.
+  }];
+  let arguments = (ins I64Attr:$mode, Npu_PipeAttr:$pipe, Index:$id);
+  let assemblyFormat = "$pipe `mode` $mode `,` $id attr-dict";
+  let hasVerifier = 1;
+}
+
+def Npu_CrossWaitOp : Npu_Sync<"cross_wait"> {
+  let summary = "`pipe` waits for flag `id` from other cores and takes one from its count";
+  let arguments = (ins Npu_PipeAttr:$pipe, Index:$id);
+  let assemblyFormat = "$pipe `,` $id attr-dict";
+  let hasVerifier = 1;
+}
+
 def Npu_PipeBarrierOp : Npu_Sync<"pipe_barrier"> {
   let summary = "later work of the pipe waits for its earlier work; ALL: all pipes and S";
   let arguments = (ins Npu_PipeAttr:$pipe);

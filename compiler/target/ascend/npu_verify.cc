@@ -7,6 +7,7 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include "compiler/machine/sim_isa.h"
 #include "compiler/target/ascend/npu.h"
 
 using namespace mlir;
@@ -412,5 +413,17 @@ static LogicalResult verifyFlag(Operation *op, Pipe from, Pipe to, Value id) {
 
 LogicalResult SetFlagOp::verify() { return verifyFlag(*this, getFrom(), getTo(), getId()); }
 LogicalResult WaitFlagOp::verify() { return verifyFlag(*this, getFrom(), getTo(), getId()); }
+
+LogicalResult CrossSetOp::verify() {
+  return Check(*this)
+      .that(getPipe() != Pipe::ALL, "needs one pipe")
+      .that(getMode() >= 0 && getMode() <= 2, "has a mode of 0, 1 or 2")
+      .range("id", getId(), 0, sim_isa::kMaxCrossFlags - 1);
+}
+LogicalResult CrossWaitOp::verify() {
+  return Check(*this)
+      .that(getPipe() != Pipe::ALL, "needs one pipe")
+      .range("id", getId(), 0, sim_isa::kMaxCrossFlags - 1);
+}
 
 } // namespace pyasc::npu

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "compiler/machine/machine.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace mlir {
 class OpPassManager;
@@ -24,6 +25,10 @@ struct PlanOptions {
   bool use_cube = true;
   bool use_vector = true;
 };
+
+// What npu-verify-stage says of buffers.
+inline constexpr llvm::StringLiteral kBeyondMemory = "ends beyond its memory";
+inline constexpr llvm::StringLiteral kSharesBytes = "shares bytes with a buffer that is live";
 
 // Structured form -> planned. REQUIRES: the module holds one asc.kernel function. It is replaced by
 // one function a phase; the module gets npu.soc, npu.stage, npu.workspaces and npu.lowered.

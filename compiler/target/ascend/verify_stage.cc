@@ -65,6 +65,16 @@ LogicalResult verifyOp(Operation *op, Stage stage, bool cube) {
   }
   if (stage != Stage::synced && isa<SetFlagOp, WaitFlagOp, PipeBarrierOp>(op))
     return op->emitOpError("exists from the stage synced on only");
+  if (auto set = dyn_cast<CrossSetOp>(op); set && set.getMode() == 1 && cube)
+    return op->emitOpError("with mode 1 is between vector cores");
+  if (isa<CrossSetOp, CrossWaitOp>(op)) {
+    Pipe pipe =
+        isa<CrossSetOp>(op) ? cast<CrossSetOp>(op).getPipe() : cast<CrossWaitOp>(op).getPipe();
+    bool vectorPipe = pipe == Pipe::V || pipe == Pipe::MTE3;
+    bool cubePipe = pipe == Pipe::M || pipe == Pipe::MTE1 || pipe == Pipe::FIX;
+    if (cube ? vectorPipe : cubePipe)
+      return op->emitOpError("names a pipe that its core does not have");
+  }
   if (auto instruction = dyn_cast<InstructionOpInterface>(op)) {
     Pipe pipe = instruction.getPipe();
     bool vectorPipe = pipe == Pipe::V || pipe == Pipe::MTE3;
@@ -91,18 +101,44 @@ LogicalResult verifyAddresses(func::FuncOp function, const machine::Soc &soc) {
                           : buffer.getSpace() == Space::l1 ? soc.l1_physical_bytes
                                                            : bytesOfSpace(buffer.getSpace(), soc);
     if (end(buffer) > bytes)
-      return buffer.emitOpError("ends beyond its memory");
+      return buffer.emitOpError(kBeyondMemory);
     for (size_t j = 0; j < i; ++j) {
       BufferOp other = ranges[j].buffer;
       if (other.getSpace() == buffer.getSpace() && ranges[i].overlaps(ranges[j]) &&
           *buffer.getAddr() < static_cast<uint64_t>(end(other)) &&
           *other.getAddr() < static_cast<uint64_t>(end(buffer))) {
-        InFlightDiagnostic error = buffer.emitOpError("shares bytes with a buffer that is live");
+        InFlightDiagnostic error = buffer.emitOpError(kSharesBytes);
         error.attachNote(other.getLoc()) << "the other buffer";
         return error;
       }
     }
   }
+  return success();
+}
+
+// Functions of one npu.group run at the same time: one for cube cores, one for vector cores, next
+// to each other.
+LogicalResult verifyGroup(func::FuncOp function) {
+  auto group = function->getAttrOfType<IntegerAttr>(kGroup);
+  if (!group)
+    return success();
+  if (group.getInt() < 1)
+    return function.emitError("has an npu.group below 1");
+  int members = 0;
+  bool adjacent = false;
+  for (auto other : cast<ModuleOp>(function->getParentOp()).getOps<func::FuncOp>()) {
+    if (other->getAttrOfType<IntegerAttr>(kGroup) != group)
+      continue;
+    ++members;
+    if (other == function)
+      continue;
+    if (other->getAttr(kCore) == function->getAttr(kCore))
+      return function.emitError("shares its npu.group with a function for the same kind of core");
+    adjacent = other->getNextNode() == function || function->getNextNode() == other;
+  }
+  if (members != 2 || !adjacent)
+    return function.emitError(
+        "needs one other function of its npu.group, for the other kind of core, next to it");
   return success();
 }
 
@@ -140,6 +176,8 @@ struct VerifyStagePass : PassWrapper<VerifyStagePass, OperationPass<ModuleOp>> {
         return function.emitError("needs npu.core, aic or aiv");
       if (!blocks || blocks.getInt() < 1)
         return function.emitError("needs npu.blocks, at least 1");
+      if (failed(verifyGroup(function)))
+        return failure();
       for (unsigned i = 0; i < function.getNumArguments(); ++i)
         if (failed(verifyBinding(function, i, workspaces.size())))
           return failure();
