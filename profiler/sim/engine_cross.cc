@@ -25,6 +25,9 @@ Core *Engine::CoreOf(bool cube, int64_t block) const {
 void Engine::SetCross(Core &core, const Operation &set, double time, const View &view) {
   const int64_t id = set.v[0];
   const auto mode = static_cast<CrossMode>(set.descriptor->sub);
+  // Others will look at what this core has done to global memory.
+  if (threads_)
+    threads_->Wait(core.slot);
   if (request_.timing)
     time += soc_.scalar.cross_flag_cycles;
   // Whose sets make one flag, and who gets it.

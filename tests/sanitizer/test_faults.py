@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 
+import numpy as np
 import pytest
 
 import faults
@@ -101,6 +102,29 @@ def test_findings_are_json_too(server, tmp_path):
     assert int(race["other"]["end"]) > int(race["other"]["begin"])
     assert race["other"]["write"] and not race["access"]["write"]
     assert race["advice"] and race["message"]
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_cube_and_vector_cores_hand_data_on(server, tmp_path, threads):
+    """What flags between cores order is right on any number of host threads."""
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-4, 5, (8, 16, 16)).astype(np.float16) for _ in range(2))
+    np.save(tmp_path / "a.npy", a.reshape(-1))
+    np.save(tmp_path / "b.npy", b.reshape(-1))
+    done = sim(server, HERE / "programs/epilogue.mlir", "--arg", f"a=@{tmp_path / 'a.npy'}",
+               "--arg", f"b=@{tmp_path / 'b.npy'}", "--out", f"y={tmp_path / 'y.npy'}",
+               "--threads", threads)
+    assert done.returncode == 0, done.stderr
+    y = np.load(tmp_path / "y.npy").reshape(8, 16, 16)
+    np.testing.assert_array_equal(y, 2 * np.einsum("tik,tjk->tij", a.astype(np.float32), b))
+
+
+def test_vector_cores_meet(server, tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(256, dtype=np.float32))
+    done = sim(server, HERE / "programs/turn.mlir", "--arg", f"x=@{tmp_path / 'x.npy'}", "--out",
+               f"y={tmp_path / 'y.npy'}")
+    assert done.returncode == 0, done.stderr
+    assert (np.load(tmp_path / "y.npy")[::64] / 64).tolist() == [2, 1, 0, 3]
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs/examples/npu").glob("*.mlir")),
