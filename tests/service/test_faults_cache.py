@@ -16,21 +16,22 @@ MISS, HIT = compile_pb2.CACHE_RESULT_MISS, compile_pb2.CACHE_RESULT_HIT
 OK = compile_pb2.OUTCOME_OK
 
 
-def flushed(start, texts):
+def flushed(start, texts, **options):
     """A cache directory with the texts' artifacts in table files; returns the artifacts."""
-    daemon = start()
+    daemon = start(**options)
     artifacts = [daemon.compile(t).artifact for t in texts]
     assert daemon.terminate() == 0
-    assert start().terminate() == 0  # turns the log into files
+    assert start(**options).terminate() == 0  # turns the log into files
     return artifacts
 
 
 def test_fault_07_the_time_that_the_disk_takes_is_in_the_histograms(start):
     text = "slow disk " + "x" * 20_000
-    flushed(start, [text])
+    # What is preloaded is part of a worker's identity, and so of the key: slow or not, it is there.
+    preloaded = {"LD_PRELOAD": os.path.join(BUILD, "tests", "libslow_read.so")}
+    flushed(start, [text], environment=preloaded)
     # Every read of the database's files takes 50 ms longer.
-    daemon = start(environment={"LD_PRELOAD": os.path.join(BUILD, "tests", "libslow_read.so"),
-                                "SLOW_READ_MS": "50"})
+    daemon = start(environment={**preloaded, "SLOW_READ_MS": "50"})
     assert daemon.compile(text).cache == HIT
     assert daemon.metric("cache_read_seconds_sum", tier="disk") >= 0.05
     assert daemon.metric("rpc_duration_seconds_sum", method="Compile", code="OK") >= 0.05
