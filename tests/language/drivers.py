@@ -12,7 +12,7 @@ sys.path.insert(0, str(BUILD / "python"))
 
 import pyasc as asc  # noqa: E402
 from pyasc import _arrays, _capture, _service, interpret  # noqa: E402
-from pyasc.v1 import artifact_pb2, compile_pb2, execution_pb2  # noqa: E402
+from pyasc.v1 import compile_pb2, execution_pb2  # noqa: E402
 
 DRIVERS = ("interpreter", "sim", "host")
 HEAD = "import pyasc as asc\n\n\n@asc.kernel\n"
@@ -20,7 +20,8 @@ INT64, FLOAT32, BOOL = 5, 12, 1
 
 
 class Wrong(Exception):
-    """The kernel was refused (`compile`) or failed (`run`), with its first diagnostic."""
+    """The kernel was refused (`compile`), failed (`run`), or the compiler did (`failed`), with the
+    first diagnostic."""
 
     def __init__(self, kind, diagnostics):
         first = diagnostics[0]
@@ -55,17 +56,20 @@ def _interpret(source, args, **options):
 
 def compile(target, source, args, server):
     """Only compiles. Raises Wrong."""
-    service, request, _, _ = _requests(target, source, args, server, (), False, "")
-    _compiled(service, request)
+    service, start, _ = _start(target, source, args, server, False, "")
+    reply = service.compile(start.compile, 120)
+    if reply.outcome != compile_pb2.OUTCOME_OK:
+        raise Wrong("compile", [d for d in reply.diagnostics if d.severity == 1])
 
 
-def _requests(target, source, args, server, constexpr, debug, precision):
+def _start(target, source, args, server, debug, precision):
     service = _service.service(server)
-    request = compile_pb2.CompileRequest(target=_service.TARGETS[target],
-                                         request_id=_service.request_id())
+    start = execution_pb2.RunStart()
+    start.options.all_outputs = True
+    request = start.compile
+    request.target, request.request_id = _service.TARGETS[target], _service.request_id()
     request.options.debug, request.options.precision = debug, precision
     request.files.add(content=source.encode())
-    start = execution_pb2.RunStart()
     chunked = {}
     for name, value in args.items():
         argument = request.arguments.add(name=name)
@@ -86,29 +90,18 @@ def _requests(target, source, args, server, constexpr, debug, precision):
             argument.scalar = BOOL if isinstance(value, bool) else \
                 INT64 if isinstance(value, int) else FLOAT32
             _capture.set_scalar(start.arguments.add(name=name).scalar, value)
-    start.compile.CopyFrom(request)
-    return service, request, start, chunked
+    return service, start, chunked
 
 
-def _compiled(service, request):
-    """The launch contract."""
-    reply = service.compile(request, 120)
-    if reply.outcome != compile_pb2.OUTCOME_OK:
-        raise Wrong("compile", [d for d in reply.diagnostics if d.severity == 1])
-    return artifact_pb2.Artifact.FromString(reply.artifact).launch
-
-
-def _serve(target, source, args, server, constexpr=(), debug=False, precision=""):
-    service, request, start, chunked = _requests(target, source, args, server, constexpr, debug,
-                                                 precision)
-    contract = _compiled(service, request)
-    outputs = [p.name for p in contract.parameters if p.WhichOneof("kind") == "tensor" and
-               p.access in (artifact_pb2.ACCESS_WRITE, artifact_pb2.ACCESS_READ_WRITE)]
-    outputs += [r.name for r in contract.results]
-    start.options.outputs.extend(outputs)
-    got, done = service.run(start, chunked, 120)
+def _serve(target, source, args, server, constexpr=(), debug=False, precision="", seconds=120):
+    service, start, chunked = _start(target, source, args, server, debug, precision)
+    stage = [""]
+    got, done = service.run(start, chunked, seconds, stage=stage)
     assert not done.failure, done.failure
+    if done.outcome == compile_pb2.OUTCOME_FAILED:
+        raise Wrong("failed", list(done.diagnostics))
     if done.outcome != compile_pb2.OUTCOME_OK:
-        raise Wrong("run", list(done.diagnostics))
+        kind = "compile" if stage[0] in ("", "queued", "compiling") else "run"
+        raise Wrong(kind, [d for d in done.diagnostics if d.severity == 1])
     return {name: _arrays.from_bytes(kind.dtype, tuple(kind.shape), data)[() if scalar else ...]
             for name, (kind, data, scalar) in got.items()}

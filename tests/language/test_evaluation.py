@@ -8,7 +8,6 @@ import drivers
 from drivers import Wrong, kernel
 
 F, I8, I32, I64, U8, U64 = np.float32, np.int8, np.int32, np.int64, np.uint8, np.uint64
-compiled = pytest.mark.parametrize("driver", ["sim", "host"])
 every_driver = pytest.mark.parametrize("driver", drivers.DRIVERS)
 BIG = 2 ** 62
 
@@ -169,7 +168,7 @@ def f(a, b, c):
 """
 
 
-@compiled
+@every_driver
 @pytest.mark.parametrize("name", ORDER)
 @pytest.mark.parametrize("n", [2, 6])
 def test_operands_are_evaluated_from_left_to_right(run, name, n):
@@ -190,7 +189,7 @@ def test_a_chained_comparison_stops_where_it_fails(run, n):
     agree(run, source, n=n, x=np.array([4, 5, 6], I32))
 
 
-@compiled
+@every_driver
 def test_a_default_has_the_value_of_the_time_of_its_definition(run):
     before = "Q = 6\n\n\ndef h(b=Q, *, c=Q + 1):\n    return b * 10 + c\n\n\nQ = 7\n\n\n"
     agree(run, kernel("n: int", "    return h(), Q", before=before), n=1)
@@ -248,7 +247,7 @@ def test_an_integer_and_a_float_are_compared_as_they_are(run, dtype):
                 assert got[k, i, j] == right, f"{v} {op} {f} is {right}"
 
 
-@compiled
+@every_driver
 def test_literals_are_compared_as_they_are(run):
     got = run(kernel("n: int, x: asc.int32[3], u: asc.uint8[2], f: asc.float32[1]", """
     return n == 16777216.0, x > 16777216.0, x <= 2.5, u > -1, u < 256, u == 300, f[0] == 16777217

@@ -198,12 +198,13 @@ class Service:
         except ServiceError as error:
             raise _late(error, request.kernel, "compiling", timeout) from None
 
-    def run(self, start, chunked, timeout, on_print=None):
+    def run(self, start, chunked, timeout, on_print=None, stage=None):
         """Runs; `chunked` maps argument names to their bytes. Returns (outputs, RunDone), outputs
         by name as (TensorType, bytes, is_scalar). `on_print` is called with each PrintLine as it
-        comes; by default its text is printed."""
+        comes; by default its text is printed. `stage`, a list of one, follows what the service is
+        doing, so that it says afterwards how far it came."""
         on_print = on_print or (lambda line: print(line.text, flush=True))
-        stage = [""]  # what the service was doing when the time was over
+        stage = [""] if stage is None else stage
         try:
             return self._call(
                 time.monotonic() + timeout,

@@ -80,8 +80,9 @@ class Calls:
             CONTEXT.translating -= 1
         if not self.frames:
             return value, ast.Constant(None)
-        function = self.const(entry.function, node)
-        return value, ast.copy_location(ast.Call(function, codes, kwcodes), node)
+        made = ast.Call(self.const(entry.function, node), codes, kwcodes)
+        made.acts = not entry.pure
+        return value, ast.copy_location(made, node)
 
     def check_dtype(self, t, node):
         if t is dtypes.FLOAT64 and not self.options.float64:
@@ -111,6 +112,10 @@ class Calls:
                 raise fault
         if len(self.frames) > 64:
             raise self.fault("recursion", "calls are nested more than 64 deep", node)
+        before = []
+        if kwcodes and any(self.acts(c) for c in (*codes, *(k.value for k in kwcodes))) and \
+                not any(isinstance(c, ast.Starred) for c in codes):
+            before, codes, kwcodes = self.in_order(codes, kwcodes, node)
         values, ordered = self.helper_arguments(function, args, kwargs, codes, kwcodes, node)
         key = (id(f), tuple(_type_key(v) for v in values))
         made = self.specialised.get(key)
@@ -120,8 +125,24 @@ class Calls:
             self.specialised[key] = made
         name, value = made
         self.effects += 1
-        return value, ast.copy_location(
-            ast.Call(ast.copy_location(ast.Name(name, ast.Load()), node), ordered, []), node)
+        made = ast.Call(ast.copy_location(ast.Name(name, ast.Load()), node), ordered, [])
+        made.acts = True
+        if before:
+            made = ast.Subscript(ast.copy_location(ast.Tuple([*before, made], ast.Load()), node),
+                                 self.const(-1, node), ast.Load())
+        return value, ast.copy_location(made, node)
+
+    def in_order(self, codes, kwcodes, node):
+        """Bindings of arguments in the order in which they are written, whatever that of the
+        parameters; and the arguments that read them."""
+        before, names = [], []
+        for code in (*codes, *(k.value for k in kwcodes)):
+            name = self.temporary()
+            before.append(ast.copy_location(ast.NamedExpr(
+                ast.copy_location(ast.Name(name, ast.Store()), node), code), node))
+            names.append(ast.copy_location(ast.Name(name, ast.Load()), node))
+        n = len(codes)
+        return before, names[:n], [ast.keyword(k.arg, c) for k, c in zip(kwcodes, names[n:])]
 
     def helper_arguments(self, function, args, kwargs, codes, kwcodes, node):
         """Values and codes in the order of the function's parameters."""
@@ -155,7 +176,7 @@ class Calls:
             elif p.arg in by_name:
                 value, code = by_name.pop(p.arg)
             elif p.arg in defaults:
-                value = self.program.fold(function.file, defaults[p.arg])
+                value = self.program.default_of(function, defaults[p.arg])
                 code = self.const(value, node)
             else:
                 raise refuse("argument-count", f"'{f.name}' is missing its argument '{p.arg}'")
@@ -190,7 +211,7 @@ class Calls:
         if is_weak(value):
             value = strong(value)
         if self.is_constant(value) and is_number(value):
-            code = self.const(value, node)
+            code = self.strong_code(value, code, node)
         return value, code
 
     # ---- what is said rather than computed ----

@@ -5,7 +5,7 @@ import ast
 from . import dtypes, indexing, library, ops
 from .dtypes import BOOL, FLOAT32
 from .errors import Fault
-from .state import MISSING, Slot
+from .state import MISSING, ControlScope, Slot
 from .values import (Method, Module, Range, Unknown, describe, dtype_of, is_number, is_scalar,
                      is_sequence, is_tensor, is_weak, shape_of, strong, truth)
 
@@ -179,18 +179,19 @@ class Expressions:
     def _BoolOp(self, node, ix, wp):
         is_and = isinstance(node.op, ast.And)
         value, code = self.expr(node.values[0])
+        scope = None
         for i, next_node in enumerate(node.values[1:]):
             t = truth(value)
             if t.__class__ is not Unknown:
                 if t != is_and:
                     return value, code
+                before = code
                 value, code = self.expr(next_node)
+                code = self.after(before, code, node)
                 continue
-            self.uncertain += 1
-            saved = {n: s.copy() for n, s in self.env.items()}
+            if scope is None:
+                scope = self.open_maybe(node, node.values[i + 1:])
             y, cy = self.expr(next_node)
-            self.env = saved
-            self.uncertain -= 1
             if not (is_scalar(value) and is_scalar(y)):
                 raise self.fault("variable-type", "both sides of 'and' and 'or' must be numbers when "
                                  f"the left one is known only at run time: {describe(value)} and "
@@ -199,13 +200,32 @@ class Expressions:
             code = ast.copy_location(ast.BoolOp(node.op, [code, cy]), node)
             code = self.cast_code(code, t, node)
             value = Unknown(t)
+        self.close_maybe(scope)
         return value, code
+
+    def open_maybe(self, node, parts):
+        """Before expressions that are evaluated on some paths only: the names that they bind get
+        cells, since what such a name holds behind them depends on the path."""
+        self.uncertain += 1
+        names = {n.target.id for p in parts for n in ast.walk(p) if isinstance(n, ast.NamedExpr)}
+        scope = ControlScope(self, node, names, names)
+        scope.save()
+        return scope
+
+    def close_maybe(self, scope):
+        if scope is not None:
+            self.uncertain -= 1
+            scope.restore()
+            scope.close(True)
 
     def _Compare(self, node, ix, wp):
         left, cl = self.expr(node.left)
         value, codes = MISSING, []
         last = len(node.ops) - 1
+        scope = None
         for i, (op, right_node) in enumerate(zip(node.ops, node.comparators)):
+            if i == 1:
+                scope = self.open_maybe(node, node.comparators[1:])
             right, cr = self.expr(right_node)
             kept = cr
             if i < last and not isinstance(cr, (ast.Constant, ast.Name)):
@@ -225,6 +245,7 @@ class Expressions:
             else:
                 value = Unknown(BOOL)
             left, cl = right, kept
+        self.close_maybe(scope)
         if len(codes) == 1:
             return value, codes[0]
         return value, self.cast_code(ast.copy_location(ast.BoolOp(ast.And(), codes), node), BOOL,
@@ -241,14 +262,17 @@ class Expressions:
     def _IfExp(self, node, ix, wp):
         c, cc = self.test(node.test)
         if c.__class__ is not Unknown:
-            return self.expr(node.body if c else node.orelse, ix)
-        self.uncertain += 1
-        saved = {n: s.copy() for n, s in self.env.items()}
+            value, code = self.expr(node.body if c else node.orelse, ix)
+            return value, self.after(cc, code, node)
+        scope = self.open_maybe(node, [node.body, node.orelse])
         x, cx = self.expr(node.body, ix)
-        self.env = {n: s.copy() for n, s in saved.items()}
+        scope.end_region()
+        scope.restore()
         y, cy = self.expr(node.orelse, ix)
-        self.env = saved
+        scope.end_region()
         self.uncertain -= 1
+        scope.restore()
+        scope.close(False)
         made = ast.copy_location(ast.IfExp(cc, cx, cy), node)
         if is_scalar(x) and is_scalar(y):
             t = ops.common_type(x, y)
@@ -392,7 +416,7 @@ class Expressions:
         else:
             self.env[name] = Slot(strong(value))
             if is_weak(value):
-                code = self.const(strong(value), node)
+                code = self.strong_code(value, code, node)
         made = ast.copy_location(ast.NamedExpr(ast.copy_location(ast.Name(name, ast.Store()), node),
                                                code), node)
         slot = self.env[name]

@@ -29,11 +29,15 @@ def load(base, key):
                         raw = a[key]
                     except IndexError:
                         raise _first_bad(a.shape, key) from None
+                    except OverflowError:  # a uint64
+                        raise _first_bad(a.shape, key) from None
                     return raw if base.t is not dtypes.BFLOAT16 else load_scalar(base.t, raw)
         elif key.__class__ in _INDEX and a.ndim == 1:
             try:
                 raw = a[key]
             except IndexError:
+                raise out_of_bounds(key, 0, a.shape[0]) from None
+            except OverflowError:
                 raise out_of_bounds(key, 0, a.shape[0]) from None
             return raw if base.t is not dtypes.BFLOAT16 else load_scalar(base.t, raw)
         return _finish(view(base, key))
@@ -187,7 +191,7 @@ def store(base, key, value):
                 elif key.__class__ in _INDEX and base.a.ndim == 1:
                     base.a[key] = value
                     return
-            except IndexError:
+            except (IndexError, OverflowError):
                 raise _first_bad(base.a.shape, key if key.__class__ is tuple else (key,)) from None
         v = view(base, key)
         ops.check_store(value, base.t, "a tensor")
@@ -237,22 +241,7 @@ def augment(base, key, op, value, wide=True):
     memory."""
     if base.__class__ is Tensor:
         v = view(base, key)
-        if wide and base.wide is not None and op in ("+", "-") and ops.is_number(value):
-            old = Tensor(FLOAT32, v.wide) if v.a.ndim else load_scalar(FLOAT32, v.wide[()])
-            total = ops.binary(op, old, value)
-            ops.check_store(total, base.t, "the tensor")
-            if dtype_of(total) is not FLOAT32:  # a float64 operand
-                total = ops.cast(total, FLOAT32)
-            _check_fits(v.a.shape, total)
-            sums = ops.as_array(total, FLOAT32)
-            rounded = dtypes.array(np.asarray(sums), FLOAT32, base.t)
-            v.write(rounded)
-            v.wide[...] = sums
-            return
-        old = v if v.a.ndim else load_scalar(v.t, v.a[()])
-        total = apply(op, old, value)
-        ops.check_store(total, base.t, "the tensor")
-        copy_into(v, total)
+        _finish_augment(base, v, v, op, value, wide)
         return
     if base.__class__ is not Unknown or base.shape is None:
         raise _not_tensor(base)
@@ -260,6 +249,36 @@ def augment(base, key, op, value, wide=True):
     total = apply(op, Unknown(base.t, shape or None), value)
     ops.check_store(total, base.t, "the tensor")
     _check_fits(shape, total)
+
+
+def begin_augment(base, key):
+    """The first half of base[key] op= value, where computing the value may write base: an element is
+    read before, a view sees what is written."""
+    v = view(base, key)
+    return base, v, v if v.a.ndim else Tensor(v.t, v.a.copy(), None if v.wide is None else v.wide.copy())
+
+
+def end_augment(begun, op, value, wide):
+    _finish_augment(*begun, op, value, wide)
+
+
+def _finish_augment(base, v, old, op, value, wide):
+    """v op= value, `old` being what v held."""
+    if wide and base.wide is not None and op in ("+", "-") and ops.is_number(value):
+        before = Tensor(FLOAT32, old.wide) if old.a.ndim else load_scalar(FLOAT32, old.wide[()])
+        total = ops.binary(op, before, value)
+        ops.check_store(total, base.t, "the tensor")
+        if dtype_of(total) is not FLOAT32:  # a float64 operand
+            total = ops.cast(total, FLOAT32)
+        _check_fits(v.a.shape, total)
+        sums = ops.as_array(total, FLOAT32)
+        rounded = dtypes.array(np.asarray(sums), FLOAT32, base.t)
+        v.write(rounded)
+        v.wide[...] = sums
+        return
+    total = apply(op, old if old.a.ndim else load_scalar(old.t, old.a[()]), value)
+    ops.check_store(total, base.t, "the tensor")
+    copy_into(v, total)
 
 
 def apply(op, old, value):

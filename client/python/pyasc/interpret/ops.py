@@ -280,9 +280,11 @@ _NATIVE_FLOAT = frozenset((np.float16, np.float32, np.float64))
 _BOUNDS = {t.np: (t.low, t.high) for t in dtypes.ALL if t.is_int}
 _BOUNDS.update({t: (-2**63, 2**64) for t in _NATIVE_FLOAT})
 _INTEGERS = {t.np: t for t in dtypes.ALL if t.is_int}
+# Integers are compared as they are: with a float of any type, only these are the same in it.
+_EXACT = {**_BOUNDS, **{t: (-2**8, 2**8) for t in _NATIVE_FLOAT}}
 
 
-def _fast(op, function, native, general):
+def _fast(op, function, native, general, bounds=_BOUNDS):
     """general(op, x, y) with the common cases first: two scalars of one type, or a literal that
     fits."""
     def operation(x, y):
@@ -292,7 +294,7 @@ def _fast(op, function, native, general):
             if d is c:
                 return function(x, y)
             if d is int:
-                low, high = _BOUNDS[c]
+                low, high = bounds[c]
                 if low <= y <= high:
                     return function(x, c(y))
             elif d is float and c in _NATIVE_FLOAT:
@@ -437,7 +439,7 @@ def _versions(x, y):
     return a + [0] * (n - len(a)), b + [0] * (n - len(b))
 
 
-COMPARISONS = {op: _fast(op, function, _NATIVE, compare) for op, function in _COMPARE.items()}
+COMPARISONS = {op: _fast(op, function, _NATIVE, compare, _EXACT) for op, function in _COMPARE.items()}
 
 
 def identical(x, y):

@@ -38,7 +38,7 @@ class Program:
     """Parsed files. `constants` are (file, name) -> value that override the text."""
 
     def __init__(self, files, constants=()):
-        self.files = files
+        self.files, self.captured, self.defaults = files, bool(constants), {}
         self.folder = Translator(self, Options(), runtime.FUNCTIONS)
         self.folder.unit, self.folder.constants = Unit(), {}
         self.folder.frames, self.folder.counter = [], 0
@@ -130,6 +130,18 @@ class Program:
             raise Fault("host-data", "this is no constant", node, file)
         return value
 
+    def default_of(self, function, node):
+        """A default value, which is computed where its function is defined."""
+        if self.captured:  # constants that came with the request have no place among the statements
+            return self.fold(function.file, node)
+        value = self.defaults.get(id(node), MISSING)
+        if value is not MISSING:
+            return value
+        self.fold(function.file, node)  # says what is wrong with it, if something is
+        raise Fault("bad-default", "the default value is not known where "
+                    f"'{function.node.name}' is defined; define its constants above, or pass the "
+                    "argument", node, function.file)
+
     # ---- binding ----
 
     def _bind_file(self, index, file):
@@ -152,6 +164,9 @@ class Program:
     def _bind(self, index, file, body):
         for s in body:
             if isinstance(s, ast.FunctionDef):
+                for d in (*s.args.defaults, *s.args.kw_defaults):
+                    if d is not None:
+                        self.defaults[id(d)] = self._folded(index, d)
                 file.names[s.name] = ModuleName(Function(s, index), s)
             elif isinstance(s, ast.Import):
                 for a in s.names:

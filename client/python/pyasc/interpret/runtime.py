@@ -152,6 +152,7 @@ def fail(has_message, message):
 
 FUNCTIONS = {
     "__load": indexing.load, "__store": indexing.store, "__augment": indexing.augment,
+    "__begin_augment": indexing.begin_augment, "__end_augment": indexing.end_augment,
     "__index": ops.index64, "__slice": slice, "__matmul": library.linalg.matmul,
     "__multiply_wide": ops.multiply_wide, "__negate": ops.negate, "__plus": ops.plus,
     "__invert": ops.invert, "__not": ops.logical_not, "__identical": ops.identical,

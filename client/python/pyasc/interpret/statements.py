@@ -105,7 +105,7 @@ class Statements:
         update = flow.as_update(s)
         if update is not None:
             target = s.targets[0]
-            in_place = isinstance(target, ast.Subscript)
+            in_place = isinstance(target, ast.Subscript) and not _moves(target, update.right)
             if isinstance(target, ast.Name):
                 slot = self.env.get(target.id)
                 in_place = slot is not None and slot.cell is not None and slot.cell.wide
@@ -113,7 +113,9 @@ class Statements:
                 aug = ast.copy_location(ast.AugAssign(target, update.op, update.right), s)
                 return self._do_AugAssign(aug)
         value, code = self.expr(s.value)
-        if len(s.targets) > 1 and not isinstance(code, (ast.Constant, ast.Name)):
+        # The right side comes before what the targets evaluate.
+        first = self.acts(code) and not isinstance(s.targets[0], ast.Name)
+        if (len(s.targets) > 1 or first) and not isinstance(code, (ast.Constant, ast.Name)):
             name = self.temporary()
             self.emit_assign(name, code, s)
             code = ast.copy_location(ast.Name(name, ast.Load()), s)
@@ -128,7 +130,7 @@ class Statements:
         if isinstance(t, dtypes.DType) and is_scalar(value):
             self.check_dtype(t, s)
             value = ops.cast_for_store(value, t, "the annotated variable")
-            code = self.const(value, s) if self.is_constant(value) else self.cast_code(code, t, s)
+            code = self.settled(value, self.cast_code(code, t, s), s)
         self.assign_target(s.target, value, code, s.value)
 
     def assign_target(self, target, value, code, value_node):
@@ -174,7 +176,7 @@ class Statements:
             raise self.fault("unpack-mismatch", f"cannot unpack {len(items)} values into {n} names",
                              value_node)
         name = None
-        if not all(self.is_constant(v) for v in items):
+        if not all(self.is_constant(v) for v in items) or self.acts(code):
             name = self.temporary()
             # Python evaluates the right side whole before it binds a name.
             self.emit_assign(name, self.call("__items", [code], value_node), value_node)
@@ -199,6 +201,7 @@ class Statements:
         is_float = is_tensor(base) and dtype_of(base).is_float
         half = is_float and dtype_of(base).is_16
         wide = sums and is_float and (not half or self.sums_over_a_loop(s.target))
+        effects = self.effects
         value, code = self.expr(s.value, wp=wide)
         try:
             indexing.augment(base, key, op, value, wide)
@@ -206,8 +209,16 @@ class Statements:
             fault.node = fault.node or (s.value if fault.code == "float-to-int" else s)
             fault.file = self.file
             raise
-        self.emit(ast.Expr(self.call("__augment", [cb, ck, self.const(op, s), code,
-                                                   self.const(wide, s)], s)), s)
+        self.emit_augment(cb, ck, op, code, wide, self.effects != effects, s)
+
+    def emit_augment(self, cb, ck, op, code, wide, effects, s):
+        """base[key] op= code; with `effects`, the code may write what the left side reads first."""
+        if effects:
+            begun = self.call("__begin_augment", [cb, ck], s)
+            made = self.call("__end_augment", [begun, self.const(op, s), code, self.const(wide, s)], s)
+        else:
+            made = self.call("__augment", [cb, ck, self.const(op, s), code, self.const(wide, s)], s)
+        self.emit(ast.Expr(made), s)
 
     def augment_name(self, s, op, sums):
         name = s.target.id
@@ -230,6 +241,7 @@ class Statements:
         load = ast.copy_location(ast.Name(name, ast.Load()), s.target)
         old, old_code = self.read_name(name, load)
         wide_target = is_number(old) and dtype_of(old).is_float and not dtype_of(old).is_16
+        effects = self.effects
         value, code = self.expr(s.value, wp=sums and wide_target)
         total = indexing.apply(op, old, value)
         if is_tensor(old):
@@ -238,16 +250,14 @@ class Statements:
             self.note_write(old)
             ops.check_store(total, dtype_of(old), "a tensor")
             indexing._check_fits(shape_of(old), total)
-            self.emit(ast.Expr(self.call("__augment", [old_code, self.const(Ellipsis, s),
-                                                       self.const(op, s), code,
-                                                       self.const(False, s)], s)), s)
+            self.emit_augment(old_code, self.const(Ellipsis, s), op, code, False,
+                              self.effects != effects, s)
             return
         if op == "@":
             made = self.call("__matmul", [old_code, code], s)
         else:
             made = self.call("__" + op, [old_code, code], s)
-        if self.is_constant(total):
-            made = self.const(total, s)
+        made = self.settled(total, made, s)
         self.assign_name(name, total, made, s.target)
 
     def base(self, node):
@@ -290,6 +300,8 @@ class Statements:
             raise
         if c.__class__ is not Unknown:
             # Decided here: the other branch does not exist, its types included.
+            if self.acts(code):
+                self.emit(ast.Expr(code), s.test)
             return self.statement_list([*(s.body if c else s.orelse), *rest]), True
         f = self.frame.flow.statements[id(s)]
         then, orelse, assigned, homes, consumed = s.body, s.orelse, f.assigned, f.live_out, False
@@ -586,6 +598,14 @@ class Statements:
                 raise self.fault("parallel-variable", f"'{name}' is reduced by the iterations of a "
                                  "parallel loop and also read in them, where its value depends on "
                                  "their order; read it after the loop", first)
+
+
+def _moves(target, value):
+    """Whether `target` may name another place once `value` is computed."""
+    def has(node, *kinds):
+        return any(isinstance(n, kinds) for n in ast.walk(node))
+    return has(value, ast.NamedExpr) or \
+        has(value, ast.Call) and has(target.slice, ast.Subscript, ast.Call, ast.NamedExpr)
 
 
 def _dependences(body):

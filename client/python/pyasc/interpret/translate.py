@@ -101,7 +101,8 @@ class Translator(Expressions, Statements, Calls):
         frame = Frame(node, function.file, self.flows[id(node)], call_node, path)
         parameters = flow.parameters(node)
         for p, v in zip(parameters, values):
-            frame.env[p.arg] = Slot(strong(v))
+            # A kernel's constants are weak, as those of the module are.
+            frame.env[p.arg] = Slot(v if call_node is None else strong(v))
         self.frames.append(frame)
         saved = getattr(self, "body", None), self.uncertain
         self.body, self.uncertain = [], 0 if call_node is None else self.uncertain
@@ -170,7 +171,8 @@ class Translator(Expressions, Statements, Calls):
 
     def key(self, node, name):
         path = self.frame.path
-        return f"{path}@{self.file}:{node.lineno}:{node.col_offset}:{name}"
+        kind = type(node).__name__  # an expression may begin where its statement does
+        return f"{path}@{self.file}:{node.lineno}:{node.col_offset}:{kind}:{name}"
 
     def new_cell(self, name, path):
         from .state import Cell
@@ -232,7 +234,7 @@ class Translator(Expressions, Statements, Calls):
         if slot is None or slot.cell is None or not slot.required:
             self.env[name] = Slot(strong(value))
             if is_weak(value):
-                code = self.const(strong(value), node)
+                code = self.strong_code(value, code, node)
             self.emit_assign(name, code, node)
             return
         slot.maybe_unbound = False
@@ -242,6 +244,11 @@ class Translator(Expressions, Statements, Calls):
         keep = slot.cell.kind in ("scalar", "fixed") and not slot.cell.wide
         slot.value = held if keep else MISSING
 
+    def strong_code(self, value, code, node):
+        """Code of a literal's value as a variable holds it."""
+        held = strong(value)
+        return self.cast_code(code, dtype_of(held), node) if self.acts(code) else self.const(held, node)
+
     def emit_cell(self, cell, name, value, code, node):
         self.emit_assign(name, self.cell_code(cell, value, code, node), node)
 
@@ -250,7 +257,8 @@ class Translator(Expressions, Statements, Calls):
         if cell.kind in ("scalar", "tensor"):
             t = FLOAT32 if cell.wide else cell.t
             if is_scalar(value) and value.__class__ is not Unknown:
-                return self.const(ops.cast(strong(value), t), node)
+                return self.cast_code(code, t, node) if self.acts(code) else \
+                    self.const(ops.cast(strong(value), t), node)
             return code if dtype_of(value) is t else self.cast_code(code, t, node)
         if cell.kind == "tuple":
             return self.call("__cast_items", [code, self.const(_types(cell), node)], node)
@@ -285,6 +293,23 @@ class Translator(Expressions, Statements, Calls):
         if isinstance(value, (Range, Method)):
             return False
         return value.__class__ is not Unknown
+
+    @staticmethod
+    def acts(code):
+        """Whether code does more than give a value, so that it cannot be left out: calls of helpers
+        and of what writes, bindings."""
+        return any(isinstance(n, ast.NamedExpr) or getattr(n, "acts", False) for n in ast.walk(code))
+
+    def settled(self, value, code, node):
+        """Code of a value: itself where it is known and computing it does nothing else."""
+        return self.const(value, node) if self.is_constant(value) and not self.acts(code) else code
+
+    def after(self, first, code, node):
+        """`code` behind what evaluating `first` does."""
+        if not self.acts(first):
+            return code
+        both = ast.copy_location(ast.Tuple([first, code], ast.Load()), node)
+        return ast.copy_location(ast.Subscript(both, self.const(1, node), ast.Load()), node)
 
     def const(self, value, node):
         """Code of a value that is known."""

@@ -206,6 +206,7 @@ def reversed_(values):
     if isinstance(values, Range) and values.kind != "grid":
         start, stop, step = values.parts
         if not isinstance(step, Unknown) and int(step) == 1:
+            start, stop = (p if is_weak(p) else ops.cast(p, INT64) for p in (start, stop))
             return Range(values.kind, (ops.subtract(stop, 1), ops.subtract(start, 1), -1))
     raise Fault("unsupported-reversed", "reversed() takes a tuple or a range of step 1; give the "
                                         "range a negative step")
