@@ -265,6 +265,10 @@ Index Emitter::ToIndex(const Value &v) {
     return index;
   }
   mlir::Value i64 = SsaAs(v, DType::Int64);
+  // What only an unsigned type holds is beyond every axis, not counted from its end.
+  if (v.dtype == DType::UInt64)
+    i64 = b_.create<arith::MinUIOp>(loc, i64,
+                                    Ops(SourceRange{}).Int(DType::Int64, MaxInt(DType::Int64)));
   index.value = b_.create<arith::IndexCastOp>(loc, b_.getIndexType(), i64);
   return index;
 }

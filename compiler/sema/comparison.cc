@@ -124,8 +124,10 @@ Value Emitter::CompareConstants(const SourceRange &range, CompareOp op, const Va
 
 // A comparison of two numbers, one a tensor perhaps, that has the same answer everywhere.
 Value Emitter::Decided(const SourceRange &range, const Value &x, const Value &y, bool answer) {
+  // Of a type alone, which is not known where types are found.
   if (!x.IsTensor() && !y.IsTensor())
-    return Value::BoolConstant(answer);
+    return no_emit_ ? Value::Invalid()
+                    : Value::Scalar(DType::Bool, Ssa(Value::BoolConstant(answer)));
   auto shape = Broadcast(range, {x, y});
   if (!shape || no_emit_)
     return Value::Invalid();

@@ -541,7 +541,12 @@ Value Emitter::EvalBoolOp(const BoolOp *e) {
       Value y = Eval(next);
       if (y.IsInvalid())
         return y;
-      if (result.dtype == DType::Bool && y.IsScalar() && y.dtype == DType::Bool) {
+      if (!result.IsScalar() || !y.IsScalar())
+        return Error("variable-type", e->range,
+                     "both sides of 'and' and 'or' must be numbers when the left one is known only "
+                     "at run time: " +
+                         Describe(result) + " and " + Describe(y));
+      if (result.dtype == DType::Bool && y.dtype == DType::Bool) {
         if (is_and && !result.conditions.empty() && !y.conditions.empty()) {
           result.conditions.insert(result.conditions.end(), y.conditions.begin(),
                                    y.conditions.end());

@@ -112,7 +112,9 @@ Value EmitSign(Emitter &e, const BoundCall &call) {
   const Value &x = call.args[0];
   if (!e.ExpectNumber(call.where[0], x, "the argument of sign"))
     return Value::Invalid();
-  DType t = x.dtype == DType::Bool ? DType::Int32 : x.dtype;
+  DType t = x.dtype;
+  if (t == DType::Bool)
+    return x.IsTensor() ? e.Materialize(call.range, x) : x;
   return e.Elementwise(call.range, {x}, t, t, [t](ScalarOps &ops, mlir::ValueRange v) {
     bool f = IsFloat(t);
     mlir::Value zero = f ? ops.Float(t, 0) : ops.Int(t, 0),

@@ -216,18 +216,22 @@ void Emitter::Assertion(const SourceRange &range, const Value &condition,
 
 void Emitter::EvaluateInVain(const std::function<void()> &evaluate) {
   const size_t checks = errors_.size();
-  auto *scratch = new mlir::Block;
+  // Loops, accesses and what folds them ask for the function around them, so that the code is made
+  // where it would stand.
+  auto scratch = b_.create<mlir::scf::ExecuteRegionOp>(b_.getUnknownLoc(), mlir::TypeRange{});
   mlir::OpBuilder::InsertPoint here = b_.saveInsertionPoint();
-  b_.setInsertionPointToStart(scratch);
+  b_.createBlock(&scratch.getRegion());
   Environment saved = frame().env;
+  // What is not evaluated makes no earlier store superfluous.
+  for (auto &[name, binding] : frame().env)
+    binding.last_stores.clear();
   ++uncertain_;
   evaluate();
   --uncertain_;
   frame().env = saved;
   b_.restoreInsertionPoint(here);
   errors_.resize(checks);
-  scratch->dropAllReferences();
-  delete scratch;
+  scratch.erase();
 }
 
 void Emitter::EmitAssert(const Assert *s) {

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace pyasc::sema {
 
@@ -789,7 +790,14 @@ void Emitter::EraseUnreadCells() {
   for (bool changed = true; changed;) {
     changed = false;
     (void)mlir::runRegionDCE(rewriter, function_->getRegions());
+    // A cell that nothing uses any more, as one of a condition that is not evaluated, is gone.
+    llvm::SmallPtrSet<void *, 32> left;
+    for (mlir::Operation &op : function_.front())
+      for (mlir::Value result : op.getResults())
+        left.insert(result.getAsOpaquePointer());
     for (mlir::Value &cell : cells_) {
+      if (cell && !left.contains(cell.getAsOpaquePointer()))
+        cell = {};
       if (!cell)
         continue;
       bool read = false;

@@ -563,17 +563,17 @@ void Emitter::EmitAugAssign(const AugAssign *s) {
   };
   mlir::Operation *before = last_op();
   Value old = element ? LoadElement(sub->range, raw) : raw;
-  mlir::Operation *loaded = last_op();
+  // Now: what is computed later may put cells at the function's head, and so before them.
+  llvm::SmallVector<mlir::Operation *> loads;
+  for (mlir::Operation *op = last_op(); op != before; op = op->getPrevNode())
+    loads.push_back(op);
   Value v = evaluate(accumulates);
   if (v.IsInvalid())
     return;
-  if (element && loaded != before && loaded != last_op() &&
-      !WritesBetween(loaded, b_.getInsertionPoint(), view.tensor.storage)) {
-    while (loaded != before) {
-      mlir::Operation *previous = loaded->getPrevNode();
-      loaded->erase();
-      loaded = previous;
-    }
+  if (element && !loads.empty() && loads.front() != last_op() &&
+      !WritesBetween(loads.front(), b_.getInsertionPoint(), view.tensor.storage)) {
+    for (mlir::Operation *op : loads)
+      op->erase();
     old = LoadElement(sub->range, raw);
   }
   Value sum = apply(old, v);

@@ -174,7 +174,8 @@ Emitter::MemrefOperand Emitter::OperandOf(const SourceRange &range, const Generi
     if (operand.axes[i] < 0)
       continue;
     sizes[r] = b_.getIndexAttr(d.size);
-    strides[r] = b_.getIndexAttr(d.step);
+    // One element has no step: MLIR takes the view of a stepped one for that of another axis.
+    strides[r] = b_.getIndexAttr(d.size == 1 ? 1 : d.step);
     kept.push_back(d.size);
     out.axes.push_back(operand.axes[i]);
   }

@@ -31,7 +31,7 @@ private:
       switch (node.kind) {
       case PlanNode::Kind::Raised: {
         EmitContext context{[&](Value value) { return materialize(value, builder, mapping); },
-                            root};
+                            root->getBlock()};
         emitRaised(builder, nest, *node.raised, context);
         break;
       }

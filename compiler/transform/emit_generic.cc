@@ -416,7 +416,7 @@ private:
     auto viewType = cast<MemRefType>(destination.memref.getType());
     Value wide;
     {
-      OpBuilder outside(context.allocationPoint);
+      OpBuilder outside = OpBuilder::atBlockBegin(context.allocationBlock);
       auto shape = viewType.hasStaticShape()
                        ? viewType.getShape()
                        : cast<MemRefType>(statement.accesses[0].memref.getType()).getShape();

@@ -13,8 +13,8 @@ namespace pyasc {
 struct EmitContext {
   // The value, in the new code, of a value of the nest that does not vary in the operation.
   std::function<mlir::Value(mlir::Value)> materialize;
-  // Where temporaries are allocated: outside of every loop of the nest.
-  mlir::Operation *allocationPoint;
+  // At whose top temporaries are allocated: outside of every loop of the nest.
+  mlir::Block *allocationBlock;
 };
 
 // Inserts the operation(s) of `plan` at the builder's point: the guards as an affine.if, one

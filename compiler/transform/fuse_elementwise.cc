@@ -83,7 +83,8 @@ private:
         !producer.getMatchingIndexingMap(producer.getDpsInitOperand(0)).isIdentity())
       return false;
     std::optional<AffineMap> use = mapOfUse(consumer, temporary);
-    if (!use || !isWorthIt(producer, consumer, *use) || !canMove(producer, consumer, *use))
+    if (!use || !isWorthIt(producer, consumer, *use) || !canMove(producer, consumer, *use) ||
+        !keepsExtents(producer, consumer, temporary, *use))
       return false;
     inlineInto(producer, consumer, temporary, *use);
     producer.erase();
@@ -113,6 +114,18 @@ private:
     if (isContraction(consumer) && !(isCheap(producer) && producer.getNumDpsInputs() == 1))
       return false;
     return producer.getNumDpsInputs() + consumer.getNumDpsInputs() <= kMaxInputs;
+  }
+
+  // Whether the operands that are left still say how far each loop runs: a sum of ones has no other
+  // than the ones.
+  bool keepsExtents(GenericOp producer, GenericOp consumer, Value temporary, AffineMap use) {
+    SmallVector<AffineMap> maps;
+    for (OpOperand &operand : consumer->getOpOperands())
+      if (operand.get() != temporary)
+        maps.push_back(consumer.getMatchingIndexingMap(&operand));
+    for (OpOperand *input : producer.getDpsInputOperands())
+      maps.push_back(producer.getMatchingIndexingMap(input).compose(use));
+    return static_cast<bool>(inversePermutation(concatAffineMaps(maps)));
   }
 
   // Nothing from the producer to the end of the consumer changes what the producer reads, except

@@ -1,5 +1,6 @@
 #include "compiler/transform/passes.h"
 
+#include "compiler/ir/canonicalize.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -9,7 +10,7 @@ namespace pyasc {
 
 void buildStructurePipeline(mlir::OpPassManager &manager) {
   auto addCleanUp = [&] {
-    manager.addPass(mlir::createCanonicalizerPass());
+    manager.addPass(createSafeCanonicalizerPass());
     manager.addPass(mlir::createCSEPass());
   };
   auto addOnFunctions = [&](std::unique_ptr<mlir::Pass> pass) {

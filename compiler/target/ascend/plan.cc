@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -287,6 +288,39 @@ bool Planner::streams(Value root, ArrayRef<Operation *> steps) const {
                       [&](Operation *reader) { return llvm::is_contained(steps, reader); });
 }
 
+// The steps that may share a phase with the first as far as the scalars go that they are given: a
+// phase loads them at its start, on every core, and so before it writes anything.
+static ArrayRef<Operation *> withScalarsAtHand(const Planner &planner,
+                                               ArrayRef<Operation *> steps) {
+  constexpr size_t kMost = 64; // no group is longer
+  steps = steps.take_front(kMost);
+  llvm::SmallDenseSet<Value> written;
+  for (auto [number, step] : llvm::enumerate(steps)) {
+    llvm::SetVector<Value> used(step->operand_begin(), step->operand_end());
+    getUsedValuesDefinedAbove(step->getRegions(), used);
+    for (size_t i = 0; number > 0 && i < used.size(); ++i) {
+      Operation *op = used[i].getDefiningOp();
+      if (!op)
+        continue;
+      Value memref;
+      if (auto load = dyn_cast<memref::LoadOp>(op))
+        memref = load.getMemref();
+      else if (auto load = dyn_cast<affine::AffineLoadOp>(op))
+        memref = load.getMemref();
+      FailureOr<MemRefView> view = memref ? planner.locate(memref) : FailureOr<MemRefView>();
+      if (memref && (failed(view) || written.contains(view->root)))
+        return steps.take_front(number);
+      if (memref || isMemoryEffectFree(op))
+        used.insert(op->operand_begin(), op->operand_end());
+    }
+    Footprint footprint = footprintOf(planner, step);
+    if (footprint.unknown)
+      return steps.take_front(number + 1);
+    written.insert(footprint.writes.begin(), footprint.writes.end());
+  }
+  return steps;
+}
+
 LogicalResult Planner::planStep(ArrayRef<Operation *> steps, size_t &taken) {
   using Plan = size_t (*)(Planner &, ArrayRef<Operation *>, std::string &);
   struct Unit {
@@ -303,7 +337,9 @@ LogicalResult Planner::planStep(ArrayRef<Operation *> steps, size_t &taken) {
     auto workspacesBefore = workspaces;
     size_t bytesBefore = workspaceBytes.size(), phasesBefore = phases.size(),
            recordsBefore = records.size();
-    taken = unit.enabled ? unit.plan(*this, steps, reason) : 0;
+    ArrayRef<Operation *> offered =
+        unit.plan == planVector ? withScalarsAtHand(*this, steps) : steps;
+    taken = unit.enabled ? unit.plan(*this, offered, reason) : 0;
     if (taken > 0) {
       // The better units' reasons belong to the first record that this one made.
       if (records.size() > recordsBefore && records[recordsBefore].reason.empty())

@@ -8,6 +8,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
+#include "compiler/ir/canonicalize.h"
 #include "compiler/target/ascend/passes.h"
 #include "compiler/target/ascend/plan.h"
 
@@ -64,14 +65,14 @@ std::unique_ptr<Pass> createPlanPass(const PlanOptions &options) {
 
 void buildAscendPipeline(OpPassManager &manager, const PlanOptions &options) {
   manager.addPass(createPlanPass(options));
-  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createSafeCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
   manager.addPass(createVerifyStagePass());
   manager.addPass(createPlacePass());
   manager.addPass(createVerifyStagePass());
   manager.addPass(createSyncPass());
-  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createSafeCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createVerifyStagePass());
 }

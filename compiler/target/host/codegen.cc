@@ -121,7 +121,9 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::ModuleAnalysisManager modules;
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
-  tuning.SLPVectorization = true;
+  // LLVM 19's narrows what it vectorises to the bits that it takes to be needed, and loses a sign:
+  // of uitofp(sext i8 to i16) it makes uitofp(i8).
+  tuning.SLPVectorization = false;
   tuning.LoopInterleaving = true;
   // Nests of constant extents are unrolled wholly, one inside the other: with many of them that
   // takes seconds and gains nothing.

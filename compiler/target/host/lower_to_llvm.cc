@@ -1,5 +1,6 @@
 // The pipeline from structured form to the LLVM dialect, and its last, converting pass.
 
+#include "compiler/ir/canonicalize.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -106,7 +107,7 @@ void buildLowerToLLVMPipeline(OpPassManager &pm) {
   pm.addPass(createLowerAffinePass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
-  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createSafeCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(std::make_unique<MathToLibm>());
   // The options keep a reference to the list.
