@@ -125,9 +125,77 @@ void addResult(func::FuncOp kernel, BlockArgument argument, v1::LaunchContract *
     setConstant(result->add_shape(), extent);
 }
 
-// The compiler takes arguments as not overlapping, so any pair of which one is written may not be
-// one buffer.
-void addAliasRules(v1::LaunchContract *contract) {
+// The one loop body in which `memref` is used, by plain accesses whose index is the loops'
+// variables, each of them once: every iteration has an element of its own. Null when it is used
+// otherwise.
+Block *elementwiseBody(BlockArgument memref, AffineMap &map, SmallVector<Value> &indices) {
+  Block *body = nullptr;
+  for (Operation *op : memref.getUsers()) {
+    AffineMap used;
+    SmallVector<Value> at;
+    if (auto load = dyn_cast<affine::AffineLoadOp>(op)) {
+      used = load.getAffineMap();
+      at.assign(load.getMapOperands().begin(), load.getMapOperands().end());
+    } else if (auto store = dyn_cast<affine::AffineStoreOp>(op)) {
+      used = store.getAffineMap();
+      at.assign(store.getMapOperands().begin(), store.getMapOperands().end());
+    } else {
+      return nullptr;
+    }
+    if (body && (op->getBlock() != body || used != map || at != indices))
+      return nullptr;
+    body = op->getBlock();
+    map = used;
+    indices = at;
+  }
+  if (!body || !map.isPermutation())
+    return nullptr;
+  unsigned loops = 0;
+  for (Operation *around = body->getParentOp(); !isa<func::FuncOp>(around);
+       around = around->getParentOp(), ++loops) {
+    auto loop = dyn_cast<affine::AffineForOp>(around);
+    if (!loop || !llvm::is_contained(indices, loop.getInductionVar()))
+      return nullptr;
+  }
+  return loops == indices.size() ? body : nullptr;
+}
+
+// Whether one buffer for both is no fault: each element is read only where it is written, before
+// that, and nothing else is stored there.
+bool mayBeOneBuffer(BlockArgument a, BlockArgument b) {
+  AffineMap map, other;
+  SmallVector<Value> indices, otherIndices;
+  Block *body = elementwiseBody(a, map, indices);
+  if (!body || elementwiseBody(b, other, otherIndices) != body || map != other ||
+      indices != otherIndices)
+    return false;
+  Operation *store = nullptr;
+  for (Operation &op : body->without_terminator()) {
+    if (op.getNumRegions() > 0)
+      return false;
+    if (!isa<affine::AffineStoreOp>(op)) {
+      if (!isMemoryEffectFree(&op) && !isa<affine::AffineLoadOp, memref::LoadOp>(op))
+        return false;
+      continue;
+    }
+    if (store)
+      return false;
+    store = &op;
+  }
+  Value written = store ? cast<affine::AffineStoreOp>(store).getMemRef() : Value();
+  if (written != a && written != b)
+    return false;
+  Value read = written == a ? b : a;
+  return llvm::all_of(read.getUsers(), [&](Operation *op) { return op->isBeforeInBlock(store); });
+}
+
+// The compiler takes arguments as not overlapping, so that a pair of which one is written may be
+// one buffer only where that cannot show.
+void addAliasRules(func::FuncOp kernel, v1::LaunchContract *contract) {
+  std::vector<BlockArgument> arguments;
+  for (BlockArgument argument : kernel.getArguments())
+    if (static_cast<int>(arguments.size()) < contract->parameters_size())
+      arguments.push_back(argument);
   auto written = [&](int i) {
     const v1::Parameter &parameter = contract->parameters(i);
     return parameter.has_tensor() &&
@@ -140,6 +208,7 @@ void addAliasRules(v1::LaunchContract *contract) {
         v1::AliasRule *rule = contract->add_aliases();
         rule->set_first(static_cast<uint32_t>(i));
         rule->set_second(static_cast<uint32_t>(j));
+        rule->set_same_buffer_allowed(mayBeOneBuffer(arguments[i], arguments[j]));
       }
 }
 
@@ -212,7 +281,7 @@ v1::LaunchContract DescribeKernel(func::FuncOp kernel) {
     else
       addParameter(kernel, argument, &contract);
   }
-  addAliasRules(&contract);
+  addAliasRules(kernel, &contract);
   addErrorTable(kernel, &contract);
   addPrintTable(kernel, &contract);
   return contract;

@@ -282,7 +282,7 @@ Value Emitter::FromIndex(const Index &index) {
 }
 
 Index Emitter::AddIndex(const Index &a, const Index &b) {
-  if (a.expr && b.expr)
+  if (a.expr && b.expr && IsSmallAffine(a.expr, b.expr))
     return ToIndex(FromAffine(a.expr + b.expr));
   mlir::Location loc = Here();
   Index r;
@@ -317,6 +317,8 @@ bool Emitter::Prove(AffineExpr nonnegative) {
   auto set = ToConstraints(conditions, dims_.size());
   if (!set)
     return false;
+  if (!budget_.SpendProof())
+    return false;
   // Empty over the rationals is empty over the integers.
   return mlir::presburger::Simplex(*set).isEmpty();
 }
@@ -335,7 +337,7 @@ std::optional<int64_t> Emitter::Reaches(AffineExpr expr, AffineExpr shown) {
   AffineExpr v = mlir::getAffineDimExpr(dims_.size(), &context_);
   conditions.insert(conditions.begin(), {shown - v, true});
   auto set = ToConstraints(conditions, dims_.size() + 1);
-  if (!set)
+  if (!set || set->getNumVars() > kMaxSampleVariables || !budget_.SpendProof())
     return std::nullopt;
   if (mlir::presburger::Simplex(*set).isEmpty())
     return std::nullopt;

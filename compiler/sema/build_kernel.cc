@@ -109,7 +109,8 @@ bool LoadModules(mlir::MLIRContext &context, const v1::CompileRequest &request,
   // What does not fold is no fault until a kernel uses it.
   diag::DiagnosticList ignored;
   TypeMemory memory;
-  Emitter folder(context, request, scope, ignored, memory);
+  Budget budget;
+  Emitter folder(context, request, scope, ignored, memory, budget);
   BindModuleNames(
       request, [&](uint32_t file, const syntax::Expr *e) { return folder.FoldModuleExpr(file, e); },
       scope);
@@ -134,15 +135,17 @@ std::optional<KernelModule> BuildKernel(mlir::MLIRContext &context,
     return mlir::success();
   });
   TypeMemory memory;
+  Budget budget;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     memory.changed = false;
+    budget.BeginRound();
     diag::DiagnosticList reported;
     for (int i = 0; i < request.files_size(); ++i)
       reported.AddSource(static_cast<uint32_t>(i), request.files(i).content(),
                          request.files(i).first_line());
-    Emitter emitter(context, request, scope, reported, memory);
+    Emitter emitter(context, request, scope, reported, memory, budget);
     mlir::OwningOpRef<mlir::ModuleOp> module = emitter.EmitKernel(*kernel);
-    if (memory.changed)
+    if (memory.changed && !budget.exhausted())
       continue;
     bool failed = reported.HasErrors();
     Forward(reported, diags);
@@ -159,8 +162,7 @@ std::optional<KernelModule> BuildKernel(mlir::MLIRContext &context,
     out.module = std::move(module);
     return out;
   }
-  diags.Error("internal-error", kernel->name_range,
-              "the types of this kernel's variables do not settle");
+  budget.Report(diags, kernel->name_range);
   return std::nullopt;
 }
 

@@ -3,6 +3,8 @@
 #include "compiler/sema/control.h"
 #include "compiler/sema/emitter.h"
 
+#include <utility>
+
 #include "llvm/ADT/ScopeExit.h"
 
 namespace pyasc::sema {
@@ -56,6 +58,16 @@ std::vector<SignatureParameter> ParseSignature(std::string_view text) {
     }
   }
   return out;
+}
+
+// Whether no path of it says what to return; `return None` says it.
+bool ReturnsNothing(const FunctionDef &f) {
+  bool nothing = true;
+  ForEachStatement(f.body, [&](const Stmt *s) {
+    if (auto *r = llvm::dyn_cast<Return>(s))
+      nothing &= !r->value;
+  });
+  return nothing;
 }
 
 Value DefaultValue(const std::string &text) {
@@ -151,9 +163,18 @@ Value Emitter::EvalCall(const Call *e) {
     return Value::Invalid();
   bool saved = index_mode_;
   index_mode_ = index_arguments;
+  const bool unused = std::exchange(unused_call_, nullptr) == e;
   Value v = CallValue(e->range, callee, std::move(args), std::move(where), std::move(keywords),
                       std::move(keyword_where));
   index_mode_ = saved;
+  if (v.IsNone() && !unused && callee.kind == Value::Kind::Function &&
+      ReturnsNothing(*callee.function))
+    return ErrorWithNote("no-value", e->range,
+                         "'" + std::string(callee.function->name) +
+                             "' returns nothing, and its value is used here; end it with a return, "
+                             "or call it as a statement of its own",
+                         callee.function->name_range,
+                         "'" + std::string(callee.function->name) + "' is defined here");
   return v;
 }
 
@@ -350,6 +371,7 @@ Value Emitter::Inline(const SourceRange &range, const FunctionDef &f, std::vecto
     return Error("unknown-argument", keyword_where[0],
                  "'" + name + "' has no parameter '" + keywords[0].first + "'");
 
+  budget_.Repeat(&f, Budget::Repeated::Function, name, f.name_range);
   auto [flow, fresh] = flows_.try_emplace(&f);
   if (fresh)
     flow->second = AnalyzeFlow(f);

@@ -10,6 +10,10 @@
 
 namespace pyasc::sema {
 
+// Larger systems are not searched for an integer point, which takes exponential time: what cannot
+// be proved of them is checked when the kernel runs.
+inline constexpr unsigned kMaxSampleVariables = 20;
+
 // The conditions of `all` that bear on the dims of `goal`, directly or through one another.
 // `dims`: one more than the highest number of a dim.
 std::vector<AffineCondition> RelevantConditions(const std::vector<AffineCondition> &all,

@@ -12,9 +12,10 @@ namespace affine = mlir::affine;
 namespace memref = mlir::memref;
 
 Emitter::Emitter(mlir::MLIRContext &context, const v1::CompileRequest &request,
-                 const ModuleScope &scope, diag::DiagnosticList &diags, TypeMemory &memory)
+                 const ModuleScope &scope, diag::DiagnosticList &diags, TypeMemory &memory,
+                 Budget &budget)
     : context_(context), request_(request), scope_(scope), diags_(diags), memory_(memory),
-      b_(&context) {
+      budget_(budget), b_(&context, &budget) {
   debug_ = request.options().debug();
   mixed_ = request.options().precision() == "mixed";
 }
@@ -51,6 +52,30 @@ void Emitter::NoteCallers(diag::DiagnosticBuilder &diagnostic) {
     if (frames_[i]->call_site.IsKnown())
       diagnostic.Note(frames_[i]->call_site,
                       "in '" + std::string(frames_[i]->function->name) + "', called here");
+}
+
+bool Emitter::Spend(const SourceRange &range, int64_t weight) {
+  if (budget_.Spend(weight))
+    return true;
+  budget_.Report(diags_, range);
+  return false;
+}
+
+Value Emitter::TupleTooLarge(const SourceRange &range, size_t items) {
+  return Error("kernel-too-large", range,
+               "a tuple or list of " + std::to_string(items) +
+                   " values is too large for a kernel, which keeps each in a variable (at most " +
+                   std::to_string(kMaxItems) + "); use a tensor");
+}
+
+bool Emitter::MayNest(const SourceRange &range) {
+  if (region_depth_ <= kMaxRegionDepth)
+    return true;
+  Error("kernel-too-large", range,
+        "this is inside of more than " + std::to_string(kMaxRegionDepth) +
+            " loops and branches, and each return, break, continue and comparison of a chain "
+            "before it counts as one; move part of it to a helper, or test once");
+  return false;
 }
 
 mlir::Location Emitter::Loc(const SourceRange &range) {
@@ -154,6 +179,8 @@ Value Emitter::ReadName(std::string_view name, const SourceRange &range) {
                  "'" + std::string(name) +
                      "' may be read before it is assigned; assign it on every path, or before the "
                      "statement");
+  if (b.value && b.value->IsTuple() && grown_lists_.count(b.value->items.get()))
+    return Value::Invalid();
   if (b.value)
     return *b.value;
   b.last_stores.clear();
@@ -227,9 +254,7 @@ std::shared_ptr<Cell> Emitter::NewCell(const std::string &key, bool sums) {
 mlir::Value Emitter::NewCellMemory(mlir::Type type, const SourceRange &range) {
   mlir::OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(&function_.front());
-  mlir::Value cell = b_.create<memref::AllocaOp>(Loc(range), mlir::MemRefType::get({}, type));
-  cells_.push_back(cell);
-  return cell;
+  return b_.create<memref::AllocaOp>(Loc(range), mlir::MemRefType::get({}, type));
 }
 
 mlir::Value Emitter::NewFlag(const SourceRange &range) {

@@ -7,7 +7,8 @@
 //
 // The methods stand in files by subject: emitter.cc (names, cells), affine.cc (index expressions
 // and proofs), statements.cc, loops.cc, expressions.cc, operators.cc, indexing.cc, calls.cc,
-// tensors.cc (linalg.generic), signature.cc (parameters and results), races.cc.
+// tensors.cc (linalg.generic), signature.cc (parameters), kernel_function.cc (the function around
+// the body, results), races.cc.
 #ifndef PYASC_COMPILER_SEMA_EMITTER_H
 #define PYASC_COMPILER_SEMA_EMITTER_H
 
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "compiler/diag/diagnostic.h"
+#include "compiler/sema/budget.h"
 #include "compiler/sema/flow.h"
 #include "compiler/sema/library.h"
 #include "compiler/sema/module_scope.h"
@@ -97,7 +99,7 @@ enum class FlowEnd : uint8_t { Falls, Jumps };
 class Emitter {
 public:
   Emitter(mlir::MLIRContext &context, const v1::CompileRequest &request, const ModuleScope &scope,
-          diag::DiagnosticList &diags, TypeMemory &memory);
+          diag::DiagnosticList &diags, TypeMemory &memory, Budget &budget);
   ~Emitter();
 
   // Emits `kernel` into a new module; null when an error was reported.
@@ -115,6 +117,11 @@ public:
   void Warn(std::string_view code, const SourceRange &range, const std::string &message) {
     diags_.Warning(code, range, message);
   }
+  // Counts work at `range`; false, and reported, when the kernel is too large.
+  bool Spend(const SourceRange &range, int64_t weight = 1);
+  Value TupleTooLarge(const SourceRange &range, size_t items);
+  // Reports control that is nested too deep.
+  bool MayNest(const SourceRange &range);
   mlir::Location Loc(const SourceRange &range);
   mlir::Location Here() { return Loc(here_); }
   ScalarOps Ops(const SourceRange &range) { return ScalarOps(b_, Loc(range)); }
@@ -269,6 +276,8 @@ public:
   // Prints a text with a field for each value at run time; `code`: see asc.print.
   void Print(const SourceRange &range, const std::string &format, const std::vector<Value> &values,
              int64_t code);
+  // A string that is not too long.
+  Value CheckedText(const SourceRange &range, std::string text);
   // Appends `v` as print() shows it; what is known at run time only becomes a field and a value.
   // With `values` the text is a format (braces doubled), without it plain. False: reported.
   bool AppendShown(const SourceRange &range, const Value &v, const std::string &spec,
@@ -317,11 +326,16 @@ private:
   // ---- Statements ----
   FlowEnd EmitBody(const StmtList &stmts);
   FlowEnd EmitStmt(const syntax::Stmt *s);
-  FlowEnd EmitIf(const syntax::If *s, const StmtList &rest, bool &rest_consumed);
+  // `rest` follows the statement. `decided`: nothing was emitted yet, and these statements stand in
+  // its place and that of the rest.
+  FlowEnd EmitIf(const syntax::If *s, const StmtList &rest, bool &rest_consumed,
+                 std::optional<StmtList> &decided);
   void EmitGuarded(const std::vector<mlir::Value> &flags, const StmtList &rest,
                    const SourceRange &range);
   std::vector<mlir::Value> FlagsOf(const syntax::Stmt *s);
   void EmitAugAssign(const syntax::AugAssign *s);
+  // `x[i] = max(x[i], ...)` and its kin.
+  bool IsExtremumUpdate(const syntax::Assign *s);
   void EmitReturn(const syntax::Return *s);
   void EmitAssert(const syntax::Assert *s);
   FlowEnd EmitJump(const syntax::Stmt *s);
@@ -343,6 +357,7 @@ private:
   void CheckParallelVariables(const syntax::For *s, const StatementFlow &flow);
 
   // ---- Expressions ----
+  Value EvalKind(const syntax::Expr *expr);
   Value EvalBoolOp(const syntax::BoolOp *e);
   Value EvalCompare(const syntax::Compare *e);
   Value CompareFrom(const syntax::Compare *e, size_t i, const Value &left);
@@ -361,6 +376,7 @@ private:
   static bool ReadsMemory(const syntax::Expr *e);
   // What `emit` makes; nothing, and nothing emitted, when it takes run-time checks.
   std::optional<Value> WithoutChecks(const std::function<Value()> &emit);
+  void EndTrial(bool succeeded);
 
   // ---- Operators ----
   Value FoldBinary(const SourceRange &range, BinaryOp op, const Value &x, const Value &y, DType t,
@@ -398,6 +414,10 @@ private:
   // The value of the assignment that is being emitted, when a cast around it is all that a store of
   // it would need.
   SourceRange castable_;
+  // Lists that were to grow, which was refused: what they hold is anyone's guess.
+  std::set<const void *> grown_lists_;
+  const syntax::Expr *unused_call_ = nullptr; // a call whose value nobody needs
+  bool reduces_ = false; // the assignment that is emitted combines its target with something
   void NoteCallers(diag::DiagnosticBuilder &diagnostic);
   // constant + factor * unknown; factor 0 with an unknown: not linear, or two unknowns.
   struct LinearDim {
@@ -407,6 +427,7 @@ private:
   };
   std::optional<LinearDim> EvalDim(const syntax::Expr *e);
   bool ReadDecorators(const syntax::FunctionDef &kernel);
+  // ---- The function around the body (kernel_function.cc) ----
   Value EmitKernelBody();
   // `shape` and `at`: the kernel is applied to each element, and this is the one at `at`.
   void EmitResults(const Value &result, const SourceRange &range, const std::vector<int64_t> *shape,
@@ -423,6 +444,7 @@ private:
   const ModuleScope &scope_;
   diag::DiagnosticList &diags_;
   TypeMemory &memory_;
+  Budget &budget_;
   mlir::OpBuilder b_;
   mlir::func::FuncOp function_;
 
@@ -460,6 +482,8 @@ private:
 
   bool tail_of_split_ = false; // the loop that is emitted next was split already
   bool index_mode_ = false;
+  int trials_ = 0;                        // evaluations around that may be thrown away and repeated
+  bool trial_failed_ = false;             // the one around did
   bool widen_products_ = false;           // an accumulation: 16-bit products stay float32
   std::map<std::string, int64_t> prints_; // id, by what makes two prints alike
   bool print_warned_ = false;
@@ -469,7 +493,6 @@ private:
   std::map<std::string, std::pair<int64_t, std::string>, std::less<>>
       symbols_; // dim -> value, parameter
   std::vector<mlir::Attribute> errors_;
-  std::vector<mlir::Value> cells_;
   std::set<const void *> copied_cells_; // tensors that began as a copy of a named one
   SourceRange here_;                    // what is being emitted
   // Temporaries that are results, and the arguments that take their place.

@@ -13,8 +13,6 @@ namespace scf = mlir::scf;
 
 namespace {
 
-constexpr size_t kMaxItems = 4096;
-
 std::optional<BinaryOp> ToBinaryOp(Operator op) {
   constexpr std::optional<BinaryOp> kTable[] = {
       BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul,     std::nullopt,  BinaryOp::TrueDiv,
@@ -36,6 +34,18 @@ Value Emitter::EvalIndex(const Expr *expr) {
 }
 
 Value Emitter::Eval(const Expr *e) {
+  if (!Spend(e->range))
+    return Value::Invalid();
+  Value v = EvalKind(e);
+  if (v.IsTuple() && !llvm::isa<syntax::Name>(e)) {
+    if (v.weight > kMaxItems)
+      return TupleTooLarge(e->range, v.weight);
+    Spend(e->range, static_cast<int64_t>(v.items->size() / 16));
+  }
+  return v;
+}
+
+Value Emitter::EvalKind(const Expr *e) {
   // What is inside anything but a sum or product is neither part of an accumulation nor an index.
   bool saved_index = index_mode_, saved_widen = widen_products_;
   SourceRange saved_here = here_;
@@ -284,9 +294,11 @@ Value Emitter::Attribute(const Value &object, const syntax::Attribute *a) {
       return Value::StringOf(std::string(sema::Name(object.dtype)));
     break;
   case Value::Kind::Tuple:
-    if (name == "append")
+    if (name == "append") {
+      grown_lists_.insert(object.items.get());
       return Error("unsupported-list", a->attr_range,
                    "lists do not grow in kernels; build it in one go: [f(i) for i in range(4)]");
+    }
     break;
   case Value::Kind::Library:
     // np.finfo(...).max and the like come through calls; np.add.reduce does not exist here.
@@ -354,6 +366,8 @@ Value Emitter::CompareFrom(const Compare *e, size_t i, const Value &left) {
       }
       return Binary(e->range, BinaryOp::And, here, *next);
     }
+    if (trial_failed_)
+      return Value::Invalid();
   }
   std::vector<AffineCondition> facts = here.conditions;
   auto guarded = [&] {
@@ -415,16 +429,21 @@ bool Emitter::ReadsMemory(const Expr *e) {
 }
 
 std::optional<Value> Emitter::WithoutChecks(const std::function<Value()> &emit) {
+  if (trial_failed_)
+    return std::nullopt;
   size_t checks = errors_.size();
   int wraps = wraps_;
   auto *scratch = new mlir::Block;
   mlir::OpBuilder::InsertPoint here = b_.saveInsertionPoint();
   b_.setInsertionPointToStart(scratch);
   ++uncertain_;
+  ++trials_;
   Value trial = emit();
+  --trials_;
   --uncertain_;
   b_.restoreInsertionPoint(here);
-  bool plain = errors_.size() == checks && wraps_ == wraps && !trial.IsInvalid();
+  bool plain = errors_.size() == checks && wraps_ == wraps && !trial.IsInvalid() && !trial_failed_;
+  EndTrial(plain);
   errors_.resize(checks);
   if (plain)
     b_.getInsertionBlock()->getOperations().splice(b_.getInsertionPoint(),
@@ -434,6 +453,10 @@ std::optional<Value> Emitter::WithoutChecks(const std::function<Value()> &emit) 
   delete scratch;
   return plain ? std::optional<Value>(trial) : std::nullopt;
 }
+
+// What fails inside of a trial makes the trial fail, which is then given up at once: going on and
+// repeating all of it would double the work with every level.
+void Emitter::EndTrial(bool succeeded) { trial_failed_ = trials_ > 0 && !succeeded; }
 
 bool Emitter::HasSideEffects(const Expr *e) {
   // Evaluating anything that may write, trap a check or be costly stays under its condition.
@@ -465,6 +488,8 @@ bool Emitter::HasSideEffects(const Expr *e) {
 Value Emitter::Conditional(const SourceRange &range, mlir::Value condition, const Names &binds,
                            const std::function<Value()> &then,
                            const std::function<Value()> &otherwise) {
+  if (!MayNest(range))
+    return Value::Invalid();
   mlir::Location loc = Loc(range);
   // Variables that one of the sides assigns (by `:=`) live on after it.
   ControlScope scope(*this, range, binds, binds);
@@ -529,6 +554,8 @@ Value Emitter::EvalBoolOp(const BoolOp *e) {
     if (!lazy && ReadsMemory(next) && result.dtype == DType::Bool) {
       std::optional<Value> trial = WithoutChecks([&] { return Eval(next); });
       lazy = !trial;
+      if (trial_failed_)
+        return Value::Invalid();
       if (trial) {
         Value y = Truth(next->range, *trial);
         if (y.IsInvalid())
@@ -622,33 +649,18 @@ Value Emitter::EvalIfExp(const IfExp *e) {
                        Describe(x) + " and " + Describe(y));
   }
   // Reads that are surely inside their tensors need no branch: select afterwards.
-  size_t checks = errors_.size();
-  int wraps = wraps_;
-  auto *scratch = new mlir::Block;
-  mlir::OpBuilder::InsertPoint here = b_.saveInsertionPoint();
-  b_.setInsertionPointToStart(scratch);
-  ++uncertain_;
-  bool effects = HasSideEffects(e->body) || HasSideEffects(e->orelse);
-  Value x, y;
-  if (!effects) {
-    x = Eval(e->body);
-    y = Eval(e->orelse);
+  if (!HasSideEffects(e->body) && !HasSideEffects(e->orelse)) {
+    Value sides[2];
+    std::optional<Value> plain_sides = WithoutChecks([&] {
+      sides[0] = Eval(e->body);
+      sides[1] = Eval(e->orelse);
+      return sides[0].IsScalar() && sides[1].IsScalar() ? sides[0] : Value::Invalid();
+    });
+    if (plain_sides)
+      return Select(e->range, c, sides[0], sides[1]);
+    if (trial_failed_)
+      return Value::Invalid();
   }
-  --uncertain_;
-  b_.restoreInsertionPoint(here);
-  bool same =
-      !effects && errors_.size() == checks && wraps_ == wraps && x.IsScalar() && y.IsScalar();
-  errors_.resize(checks);
-  if (same) {
-    b_.getInsertionBlock()->getOperations().splice(b_.getInsertionPoint(),
-                                                   scratch->getOperations());
-    delete scratch;
-    return Select(e->range, c, x, y);
-  }
-  scratch->dropAllReferences();
-  delete scratch;
-  if (!effects && (x.IsInvalid() || y.IsInvalid()))
-    return Value::Invalid();
   Names binds;
   CollectTargets(e->body, binds);
   CollectTargets(e->orelse, binds);
@@ -677,11 +689,13 @@ Value Emitter::EvalListComp(const ListComp *e) {
   }
   std::string saved_path = path_;
   std::function<void(size_t)> run = [&](size_t depth) {
-    if (failed || out.size() > kMaxItems)
-      return;
     if (depth == e->generators.size()) {
       out.push_back(Eval(e->elt));
       failed |= out.back().IsInvalid();
+      if (out.size() > kMaxItems && !failed) {
+        TupleTooLarge(e->range, out.size());
+        failed = true;
+      }
       return;
     }
     const Comprehension *g = e->generators[depth];
@@ -699,6 +713,8 @@ Value Emitter::EvalListComp(const ListComp *e) {
     std::string path = path_;
     for (const Value &item : *items) {
       path_ = path + "/" + std::to_string(k++);
+      budget_.Repeat(g, Budget::Repeated::Comprehension, "", e->range);
+      failed |= !Spend(g->iter->range);
       AssignTarget(g->target, item, g->iter->range);
       bool keep = true;
       for (const Expr *condition : g->ifs) {

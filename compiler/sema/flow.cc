@@ -1,5 +1,7 @@
 #include "compiler/sema/flow.h"
 
+#include <algorithm>
+
 namespace pyasc::sema {
 
 using namespace syntax;
@@ -172,18 +174,6 @@ void CollectReads(const Expr *expr, Names &out) {
   ForEachExpr(expr, [&](const Expr *e) { return Collect(e, &out, nullptr); });
 }
 
-int CountReads(Stmts stmts, std::string_view name) {
-  int count = 0;
-  ForEachStatement(stmts, [&](const Stmt *s) {
-    ForEachExprOf(s, [&](const Expr *e) {
-      auto *n = llvm::dyn_cast<Name>(e);
-      count += n && n->ctx == ExprContext::Load && n->id == name;
-      return true;
-    });
-  });
-  return count;
-}
-
 bool AlwaysJumps(Stmts body) {
   if (body.empty())
     return false;
@@ -227,6 +217,10 @@ Names Minus(Names a, const Names &b) {
   for (std::string_view n : b)
     a.erase(n);
   return a;
+}
+
+bool Contains(const Names &all, const Names &some) {
+  return std::includes(all.begin(), all.end(), some.begin(), some.end());
 }
 
 Names Intersect(const Names &a, const Names &b) {
@@ -278,30 +272,30 @@ private:
       CollectTargets(f->target, targets);
       Names after = Before(f->orelse, out, jumps);
       // What the target itself reads (`for A[i] in ...`) is refused elsewhere.
-      Names header = after, carried;
+      Names header = Union(after, headers_[s]), carried;
       while (true) {
         Jumps inner{.on_break = out, .on_continue = header};
         carried = Minus(Before(f->body, header, inner), targets);
-        Names next = Union(after, carried);
-        if (next == header)
+        if (Contains(header, carried))
           break;
-        header = Union(header, next);
+        header = Union(header, carried);
       }
+      headers_[s] = header;
       Record(s, Union(out, after), carried);
       return Union(header, reads(f->iter));
     }
     case NodeKind::While: {
       auto *w = llvm::cast<While>(s);
       Names after = Before(w->orelse, out, jumps);
-      Names header = Union(after, reads(w->test)), carried;
+      Names header = Union(Union(after, reads(w->test)), headers_[s]), carried;
       while (true) {
         Jumps inner{.on_break = out, .on_continue = header};
         carried = Union(Before(w->body, header, inner), reads(w->test));
-        Names next = Union(after, carried);
-        if (next == header)
+        if (Contains(header, carried))
           break;
-        header = Union(header, next);
+        header = Union(header, carried);
       }
+      headers_[s] = header;
       Record(s, Union(out, after), carried);
       return header;
     }
@@ -323,6 +317,10 @@ private:
   }
 
   FunctionFlow &flow_;
+  // What was found live at the head of a loop. The sets only grow as the loops around it go through
+  // their rounds, so that each time starts where the last one ended: without that, every level of
+  // nesting would double the work.
+  std::map<const Stmt *, Names> headers_;
 };
 
 // Fills `assigned` and the jumps of every statement; returns the names assigned in `stmts`.

@@ -44,8 +44,6 @@ bool AlwaysReturns(syntax::Stmts body);
 void CollectTargets(const syntax::Expr *target, Names &out);
 // The names that evaluating `expr` may read.
 void CollectReads(const syntax::Expr *expr, Names &out);
-// How often `name` is read below `stmts`, not counting `name += ...` itself.
-int CountReads(syntax::Stmts stmts, std::string_view name);
 
 // Calls `visit` for every statement below, outer first.
 template <class F> void ForEachStatement(syntax::Stmts stmts, const F &visit) {

@@ -420,7 +420,7 @@ void Emitter::StoreSubscript(const SourceRange &range, const Value &base, const 
   auto stored = CastForStore(value_range, value, base.dtype, "a tensor");
   if (!stored)
     return;
-  RecordWrite(range, view, /*reduction=*/false);
+  RecordWrite(range, view, reduces_);
   if (view.tensor.dims.empty()) {
     if (stored->IsTensor()) {
       if (stored->tensor.Count() != 1) {

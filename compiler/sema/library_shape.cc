@@ -242,6 +242,11 @@ Value EmitSplit(Emitter &e, const BoundCall &call) {
     return e.Error("shape-mismatch", call.range,
                    "an axis of " + std::to_string(n) + " does not split into " +
                        std::to_string(*count) + " equal parts");
+  if (*count > static_cast<int64_t>(kMaxItems))
+    return e.Error("kernel-too-large", call.where[1],
+                   "a list of " + std::to_string(*count) +
+                       " tensors is too large for a kernel (at most " + std::to_string(kMaxItems) +
+                       "); loop over slices of the tensor instead");
   std::vector<Value> parts;
   for (int64_t i = 0; i < *count; ++i) {
     Value window = call.args[0];

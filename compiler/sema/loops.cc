@@ -275,7 +275,7 @@ void Emitter::EmitCountedLoop(const For *s, const Value &range_value, size_t axi
   }
   bool is_split_rest = tail_of_split_;
   tail_of_split_ = false;
-  size_t domain_size = domain_.size(), loop_dims = loop_dims_.size();
+  size_t domain_size = domain_.size(), loop_dims = loop_dims_.size(), dims = dims_.size();
   bool pushed_dim = false;
 
   for (const Value *v : {&start, &stop, &step})
@@ -403,6 +403,7 @@ void Emitter::EmitCountedLoop(const For *s, const Value &range_value, size_t axi
   }
   domain_.resize(domain_size);
   loop_dims_.resize(loop_dims);
+  dims_.resize(dims); // what is computed from the loop's variable does not outlive the loop
 }
 
 // The body of one iteration, in the block that the builder stands in.
@@ -470,7 +471,8 @@ FlowEnd Emitter::EmitUnrolled(const For *s, const std::vector<Value> &items) {
   FlowEnd end = FlowEnd::Falls;
 
   std::function<void(size_t)> from = [&](size_t k) {
-    for (; k < items.size() && !loops_.back().stopped; ++k) {
+    for (; k < items.size() && !loops_.back().stopped && !budget_.exhausted(); ++k) {
+      budget_.Repeat(s, Budget::Repeated::Loop, "", s->iter->range);
       path_ = saved_path + "/" + std::to_string(k);
       if (loops_.back().skipping)
         SetFlag(loops_.back().skipping, false, s->range);
@@ -488,6 +490,8 @@ FlowEnd Emitter::EmitUnrolled(const For *s, const std::vector<Value> &items) {
       if (flow.has_return && frame().returned)
         flags.push_back(frame().returned);
       if (!flags.empty() && k + 1 < items.size() && !loops_.back().stopped) {
+        if (!MayNest(s->iter->range))
+          return;
         ControlScope guarded(*this, s->range, flow.assigned, {});
         mlir::Value any;
         for (mlir::Value flag : flags) {

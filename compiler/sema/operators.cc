@@ -88,13 +88,21 @@ Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
     return Value::Invalid();
   // Tuples, as shapes: concatenation and repetition.
   if (x.IsTuple() && y.IsTuple() && op == BinaryOp::Add) {
+    if (x.weight + y.weight > kMaxItems)
+      return TupleTooLarge(range, x.weight + y.weight);
     std::vector<Value> items = *x.items;
     items.insert(items.end(), y.items->begin(), y.items->end());
     return Value::TupleOf(std::move(items), x.is_list);
   }
   if (op == BinaryOp::Mul && (x.IsTuple() || y.IsTuple())) {
     const Value &tuple = x.IsTuple() ? x : y, &times = x.IsTuple() ? y : x;
-    if (times.IsConstantInt() && times.constant->i <= 4096) {
+    const auto most = static_cast<Int>(kMaxItems);
+    if (times.IsConstantInt() && times.constant->i > 0 &&
+        times.constant->i * static_cast<Int>(tuple.items->size()) > most)
+      return TupleTooLarge(range, static_cast<size_t>(std::min(
+                                      times.constant->i, static_cast<Int>(MaxInt(DType::Int32)))) *
+                                      tuple.items->size());
+    if (times.IsConstantInt()) {
       std::vector<Value> items;
       for (Int i = 0; i < times.constant->i; ++i)
         items.insert(items.end(), tuple.items->begin(), tuple.items->end());
@@ -102,7 +110,7 @@ Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
     }
   }
   if (x.kind == Value::Kind::String && y.kind == Value::Kind::String && op == BinaryOp::Add)
-    return Value::StringOf(x.text + y.text);
+    return CheckedText(range, x.text + y.text);
   if (!x.IsNumber() || !y.IsNumber()) {
     const Value &bad = x.IsNumber() ? y : x;
     return Error("type-mismatch", range,
@@ -322,6 +330,9 @@ Value Emitter::AffineBinary(BinaryOp op, const Value &x, const Value &y) {
   auto constant = [](AffineExpr e) {
     return e ? mlir::dyn_cast<mlir::AffineConstantExpr>(e) : mlir::AffineConstantExpr();
   };
+  // A large index is computed by code.
+  if (a && b && !IsSmallAffine(a, b))
+    return Value::Invalid();
   if (a && b) {
     switch (op) {
     case BinaryOp::Add:
@@ -357,6 +368,8 @@ Value Emitter::AffineBinary(BinaryOp op, const Value &x, const Value &y) {
     return Value::Invalid();
   if (op == BinaryOp::Min || op == BinaryOp::Max) {
     ListKind kind = op == BinaryOp::Min ? ListKind::Min : ListKind::Max;
+    if (x.affine.size() + y.affine.size() > kMaxAffineBounds)
+      return Value::Invalid(); // each bound is compared with all others
     if ((list_x && x.list != kind) || (list_y && y.list != kind))
       return Value::Invalid();
     std::vector<AffineExpr> all = list_x ? x.affine : std::vector<AffineExpr>{a};

@@ -57,6 +57,13 @@ absl::StatusOr<std::string> ConstantText(const Value &v, const std::string &spec
 
 } // namespace
 
+Value Emitter::CheckedText(const SourceRange &range, std::string text) {
+  if (text.size() > kMaxText)
+    return Error("kernel-too-large", range,
+                 "a string of a kernel has at most " + std::to_string(kMaxText) + " bytes");
+  return Value::StringOf(std::move(text));
+}
+
 bool Emitter::AppendShown(const SourceRange &range, const Value &v, const std::string &spec,
                           std::string &text, std::vector<Value> *values) {
   auto bad_format = [&](const absl::Status &why) {
@@ -127,6 +134,8 @@ Value Emitter::EvalString(const Expr *e, std::vector<Value> *values) {
       if (v.IsInvalid())
         return v;
       text += v.text;
+      if (text.size() > kMaxText)
+        return CheckedText(e->range, text);
     }
     return Value::StringOf(text);
   }

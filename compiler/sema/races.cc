@@ -4,6 +4,8 @@
 #include "compiler/sema/control.h"
 #include "compiler/sema/emitter.h"
 
+#include <set>
+
 #include "mlir/Analysis/Presburger/Simplex.h"
 
 namespace pyasc::sema {
@@ -18,8 +20,9 @@ constexpr unsigned kMaxSampleDims = 8;
 
 // How a statement combines a variable with new values, as a class whose members may be reordered
 // with each other; "" when it is no reduction.
-std::string ReductionClass(const Stmt *s, std::string_view name, int &own_reads) {
-  own_reads = 0;
+// `own_reads` gets the reads of it that are part of that.
+std::string ReductionClass(const Stmt *s, std::string_view name,
+                           std::set<const Expr *> &own_reads) {
   auto is_name = [&](const Expr *e) {
     auto *n = llvm::dyn_cast<syntax::Name>(e);
     return n && n->id == name;
@@ -47,13 +50,13 @@ std::string ReductionClass(const Stmt *s, std::string_view name, int &own_reads)
   if (!a || a->targets.size() != 1 || !is_name(a->targets[0]))
     return "";
   if (auto *b = llvm::dyn_cast<BinOp>(a->value)) {
-    own_reads = 1;
-    if (is_name(b->left))
-      return operator_class(b->op);
-    if (is_name(b->right) && b->op != Operator::Sub)
-      return operator_class(b->op);
-    own_reads = 0;
-    return "";
+    const Expr *own = is_name(b->left)                              ? b->left
+                      : is_name(b->right) && b->op != Operator::Sub ? b->right
+                                                                    : nullptr;
+    if (!own)
+      return "";
+    own_reads.insert(own);
+    return operator_class(b->op);
   }
   if (auto *call = llvm::dyn_cast<Call>(a->value)) {
     std::string_view f;
@@ -62,17 +65,20 @@ std::string ReductionClass(const Stmt *s, std::string_view name, int &own_reads)
     if (auto *attribute = llvm::dyn_cast<syntax::Attribute>(call->func))
       f = attribute->attr;
     bool max = f == "max" || f == "maximum", min = f == "min" || f == "minimum";
+    if (!max && !min)
+      return "";
+    size_t before = own_reads.size();
     for (const Expr *x : call->args)
-      own_reads += is_name(x);
-    if ((max || min) && own_reads > 0)
-      return max ? "max" : "min";
-    own_reads = 0;
+      if (is_name(x))
+        own_reads.insert(x);
+    return own_reads.size() == before ? "" : max ? "max" : "min";
   }
   return "";
 }
 
 // `if e > m: m = e`: a maximum. The read in the test and its class.
-std::string ConditionalExtremum(const If *s, std::string_view name) {
+std::string ConditionalExtremum(const If *s, std::string_view name,
+                                std::set<const Expr *> &own_reads) {
   if (!s->orelse.empty() || s->body.size() != 1)
     return "";
   auto *c = llvm::dyn_cast<Compare>(s->test);
@@ -87,11 +93,33 @@ std::string ConditionalExtremum(const If *s, std::string_view name) {
     return "";
   bool greater = c->ops[0] == CmpOperator::Gt || c->ops[0] == CmpOperator::GtE;
   bool less = c->ops[0] == CmpOperator::Lt || c->ops[0] == CmpOperator::LtE;
-  if (is_name(c->comparators[0]) && SameExpr(c->left, a->value) && (greater || less))
+  if (!greater && !less)
+    return "";
+  if (is_name(c->comparators[0]) && SameExpr(c->left, a->value)) {
+    own_reads.insert(c->comparators[0]);
     return greater ? "max" : "min";
-  if (is_name(c->left) && SameExpr(c->comparators[0], a->value) && (greater || less))
+  }
+  if (is_name(c->left) && SameExpr(c->comparators[0], a->value)) {
+    own_reads.insert(c->left);
     return greater ? "min" : "max";
+  }
   return "";
+}
+
+// The first place in the text that reads `name`, but for those that are known.
+const Expr *FirstRead(Stmts stmts, std::string_view name, const std::set<const Expr *> &known) {
+  const Expr *found = nullptr;
+  ForEachStatement(stmts, [&](const Stmt *s) {
+    ForEachExprOf(s, [&](const Expr *e) {
+      auto *n = llvm::dyn_cast<syntax::Name>(e);
+      if (n && n->ctx == ExprContext::Load && n->id == name && !known.count(n) &&
+          (!found || std::pair(n->range.line, n->range.column) <
+                         std::pair(found->range.line, found->range.column)))
+        found = n;
+      return true;
+    });
+  });
+  return found;
 }
 
 } // namespace
@@ -114,14 +142,13 @@ void Emitter::CheckParallelVariables(const For *s, const StatementFlow &flow) {
     }
     std::string kind;
     bool reduction = true;
-    int own_reads = 0;
+    std::set<const Expr *> own_reads;
     SourceRange first;
     ForEachStatement(s->body, [&](const Stmt *x) {
       if (auto *i = llvm::dyn_cast<If>(x)) {
-        if (std::string k = ConditionalExtremum(i, name); !k.empty()) {
+        if (std::string k = ConditionalExtremum(i, name, own_reads); !k.empty()) {
           reduction &= kind.empty() || kind == k;
           kind = k;
-          ++own_reads;
         }
         return;
       }
@@ -134,24 +161,23 @@ void Emitter::CheckParallelVariables(const For *s, const StatementFlow &flow) {
         return;
       if (!first.IsKnown())
         first = x->range;
-      int reads = 0;
-      std::string k = ReductionClass(x, name, reads);
+      std::string k = ReductionClass(x, name, own_reads);
       if (k.empty() && (kind == "max" || kind == "min") && llvm::isa<Assign>(x))
         return; // the body of the conditional form
       reduction &= !k.empty() && (kind.empty() || kind == k);
       kind = k;
-      own_reads += reads;
     });
     if (!reduction)
       Error("parallel-variable", first,
             "the iterations of a parallel loop run in any order and share '" + std::string(name) +
                 "': it can be summed (+=) or combined by min or max, not assigned; use range, or "
                 "write to a tensor");
-    else if (CountReads(s->body, name) > own_reads)
-      Error("parallel-variable", first,
-            "'" + std::string(name) +
-                "' is reduced by the iterations of a parallel loop and also read in them, where "
-                "its value depends on their order; read it after the loop");
+    else if (const Expr *read = FirstRead(s->body, name, own_reads))
+      ErrorWithNote("parallel-variable", read->range,
+                    "'" + std::string(name) +
+                        "' is reduced by the iterations of a parallel loop and also read in them "
+                        "here, where its value depends on their order; read it after the loop",
+                    first, "reduced here");
   }
 }
 
@@ -237,7 +263,7 @@ void Emitter::RecordWrite(const SourceRange &range, const Value &view, bool redu
         if (constant.getValue() < 0 || (c.is_equality && constant.getValue() != 0))
           return;
     auto set = ToConstraints(relevant, total);
-    if (!set || set->getNumDimVars() > kMaxSampleDims)
+    if (!set || set->getNumDimVars() > kMaxSampleDims || set->getNumVars() > kMaxSampleVariables)
       continue;
     if (mlir::presburger::Simplex(*set).isEmpty())
       continue;
@@ -248,7 +274,7 @@ void Emitter::RecordWrite(const SourceRange &range, const Value &view, bool redu
       continue;
     ErrorWithNote("parallel-race", range,
                   "iterations of a parallel loop write the same element here, and run in any "
-                  "order; index by the loop variable, sum with +=, or use range",
+                  "order; index by the loop variable, combine by += or max(), or use range",
                   loop.range, "the parallel loop is here");
     return;
   }

@@ -1,34 +1,12 @@
-// The kernel's boundary: decorators, parameters, results, and the function around the body.
+// What the kernel says of its arguments: decorators, annotations, and the arguments held against
+// them.
 #include "compiler/sema/signature.h"
-#include "compiler/sema/control.h"
 #include "compiler/sema/emitter.h"
-
-#include "compiler/ir/asc_dialect.h"
-#include "compiler/ir/expand_print.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/PatternMatch.h"
-#include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/SmallPtrSet.h"
 
 namespace pyasc::sema {
 
 using namespace syntax;
-namespace affine = mlir::affine;
-namespace arith = mlir::arith;
-namespace memref = mlir::memref;
-
 namespace {
-
-// "asc.float32" and "float32" alike: the last name of an annotation.
-std::string_view LastName(const Expr *e) {
-  if (auto *a = llvm::dyn_cast_or_null<syntax::Attribute>(e))
-    return a->attr;
-  if (auto *n = llvm::dyn_cast_or_null<syntax::Name>(e))
-    return n->id;
-  return "";
-}
 
 // What a launch passes as a scalar is a number of Python.
 std::string PythonKind(DType t) {
@@ -39,13 +17,15 @@ std::string PythonKind(DType t) {
   return t == DType::Float32 ? "a float" : std::string(sema::Name(t));
 }
 
-Exprs DimsOf(const Expr *slice) {
-  if (auto *t = llvm::dyn_cast<syntax::Tuple>(slice))
-    return t->elts;
-  return {};
-}
-
 } // namespace
+
+std::string_view LastName(const Expr *e) {
+  if (auto *a = llvm::dyn_cast_or_null<syntax::Attribute>(e))
+    return a->attr;
+  if (auto *n = llvm::dyn_cast_or_null<syntax::Name>(e))
+    return n->id;
+  return "";
+}
 
 std::vector<std::pair<const Arg *, const Expr *>> ParametersOf(const Arguments &a) {
   std::vector<std::pair<const Arg *, const Expr *>> out;
@@ -437,6 +417,11 @@ bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
         return fail("type-mismatch", "parameter '" + name + "' is " +
                                          std::string(sema::Name(*dtype)) +
                                          ", and the argument is " + Describe(v));
+      if (IsInteger(*dtype) && v.IsConstantInt() &&
+          (v.constant->i < MinInt(*dtype) || v.constant->i > MaxInt(*dtype)))
+        return fail("argument-overflow", "the argument for parameter '" + name + "' is " +
+                                             ToString(v.constant->i) + ", which does not fit " +
+                                             std::string(sema::Name(*dtype)));
       v = Cast(range, v, *dtype);
     } else if (has_dims && !is_constexpr) {
       return fail("type-mismatch",
@@ -502,316 +487,6 @@ bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
   p.value = Value::OfKind(Value::Kind::Tensor);
   p.value.dtype = *t;
   return true;
-}
-
-mlir::OwningOpRef<mlir::ModuleOp> Emitter::EmitKernel(const FunctionDef &kernel) {
-  kernel_ = &kernel;
-  current_file_ = kernel.range.file;
-  here_ = kernel.range;
-  if (!ReadDecorators(kernel))
-    return nullptr;
-  checks_ = debug_ || request_.target() != v1::TARGET_ASCEND;
-  std::vector<Parameter> parameters;
-  if (!BindParameters(kernel, parameters))
-    return nullptr;
-  mlir::Location loc = Loc(kernel.range);
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc);
-  llvm::SmallVector<mlir::Type> types;
-  for (const Parameter &p : parameters)
-    if (p.type)
-      types.push_back(p.type);
-  b_.setInsertionPointToEnd(module->getBody());
-  function_ =
-      b_.create<mlir::func::FuncOp>(loc, std::string(kernel.name), b_.getFunctionType(types, {}));
-  function_->setAttr(ir::AscDialect::kKernel, b_.getUnitAttr());
-  mlir::Block *entry = function_.addEntryBlock();
-  b_.setInsertionPointToEnd(entry);
-
-  auto [flow, fresh] = flows_.try_emplace(&kernel);
-  if (fresh)
-    flow->second = AnalyzeFlow(kernel);
-  auto frame_owner = std::make_unique<Frame>();
-  Frame &f = *frame_owner;
-  f.function = &kernel;
-  f.flow = &flow->second;
-  f.file = kernel.range.file;
-  frames_.push_back(std::move(frame_owner));
-
-  unsigned position = 0;
-  bool elementwise = false, arrays = false;
-  for (Parameter &p : parameters) {
-    if (p.type) {
-      mlir::BlockArgument argument = entry->getArgument(position);
-      function_.setArgAttr(position, ir::AscDialect::kName,
-                           b_.getStringAttr(std::string(p.arg->arg)));
-      function_.setArgAttr(position, ir::AscDialect::kDType,
-                           b_.getStringAttr(std::string(sema::Name(p.dtype))));
-      ++position;
-      if (p.value.IsTensor()) {
-        p.value = WholeTensor(p.dtype, argument);
-      } else if (p.dtype == DType::Bool) {
-        p.value = Value::Scalar(DType::Bool, Ops(p.arg->range).FromMemory(argument, DType::Bool));
-      } else {
-        p.value = Value::Scalar(p.dtype, argument);
-        if (IsInteger(p.dtype) && p.dtype != DType::UInt64) {
-          // Integer parameters are symbols of index expressions.
-          ScalarOps ops = Ops(p.arg->range);
-          mlir::Value wide = ops.Cast(argument, p.dtype, DType::Int64);
-          mlir::Value index = b_.create<arith::IndexCastOp>(ops.loc, b_.getIndexType(), wide);
-          p.value.range = {MinInt(p.dtype), MaxInt(p.dtype)};
-          p.value.affine = {NewDim(index, p.dtype == DType::Int64 ? Interval{} : p.value.range)};
-        }
-      }
-      elementwise |= p.elementwise;
-      arrays |= p.value.IsTensor() && !p.elementwise;
-    }
-    f.env[p.arg->arg].value = p.value;
-  }
-  if (elementwise && arrays) {
-    // Arrays beside it mean that the kernel is not a function of single elements.
-    for (const Parameter &p : parameters)
-      if (p.elementwise)
-        Error("type-mismatch", p.arg->annotation->range,
-              "parameter '" + std::string(p.arg->arg) +
-                  "' is a scalar, and the argument is an array of shape " + ShapeText(p.shape) +
-                  "; annotate it asc." + std::string(sema::Name(p.dtype)) +
-                  "[...]: only a kernel whose arguments are all annotated as scalars is applied "
-                  "to each element");
-    frames_.clear();
-    return nullptr;
-  }
-  if (elementwise)
-    EmitElementwise(parameters);
-  else
-    EmitResults(EmitKernelBody(), kernel.range, nullptr, {});
-  frames_.clear();
-  if (diags_.HasErrors())
-    return nullptr;
-  FinishFunction();
-  return module;
-}
-
-Value Emitter::EmitKernelBody() {
-  Frame &f = frame();
-  if (!f.flow->returns_only_at_end) {
-    f.result_cell = NewCell("<return>", false);
-    f.returned = NewFlag(kernel_->range);
-  }
-  f.region_depth = region_depth_;
-  EmitBody(StmtList(kernel_->body.begin(), kernel_->body.end()));
-  if (f.flow->returns_only_at_end)
-    return f.result.value_or(Value::NoneValue());
-  if (f.result_cell->kind == Cell::Kind::Unset)
-    return Value::NoneValue();
-  bool none = f.result_cell->kind == Cell::Kind::Fixed && f.result_cell->fixed.IsNone();
-  if (!none && !AlwaysReturns(kernel_->body))
-    return Error("missing-return", kernel_->name_range,
-                 "kernel '" + std::string(kernel_->name) +
-                     "' returns a value on some paths only; add a return at its end");
-  return LoadCell(*f.result_cell, kernel_->range);
-}
-
-void Emitter::EmitElementwise(std::vector<Parameter> &parameters) {
-  std::vector<Value> operands;
-  for (const Parameter &p : parameters)
-    if (p.elementwise)
-      operands.push_back(p.value);
-  auto shape = Broadcast(kernel_->name_range, operands);
-  if (!shape)
-    return;
-  LoopNest(
-      kernel_->range, *shape,
-      [&](const std::vector<Value> &at) {
-        for (const Parameter &p : parameters) {
-          if (!p.elementwise)
-            continue;
-          std::vector<Value> key;
-          size_t lead = shape->size() - p.shape.size();
-          for (size_t i = 0; i < p.shape.size(); ++i)
-            key.push_back(p.shape[i] == 1 ? Value::WeakInt(0) : at[lead + i]);
-          frame().env[p.arg->arg].value = Subscript(p.arg->range, p.value, Value::TupleOf(key));
-        }
-        Value result = EmitKernelBody();
-        EmitResults(result, kernel_->range, &*shape, at);
-      },
-      /*parallel=*/true);
-}
-
-void Emitter::EmitResults(const Value &result, const SourceRange &range,
-                          const std::vector<int64_t> *shape, const std::vector<Value> &at) {
-  if (result.IsInvalid() || result.IsNone())
-    return;
-  const Expr *annotation = kernel_->returns;
-  if (result.IsTuple()) {
-    std::vector<const Expr *> each(result.items->size(), nullptr);
-    if (annotation) {
-      Exprs elts = llvm::isa<syntax::Tuple>(annotation)
-                       ? llvm::cast<syntax::Tuple>(annotation)->elts
-                       : Exprs{};
-      if (auto *sub = llvm::dyn_cast<syntax::Subscript>(annotation);
-          sub && (LastName(sub->value) == "tuple" || LastName(sub->value) == "Tuple"))
-        elts = DimsOf(sub->slice);
-      if (elts.size() == each.size())
-        each.assign(elts.begin(), elts.end());
-    }
-    for (size_t i = 0; i < result.items->size(); ++i)
-      EmitResult((*result.items)[i], "return." + std::to_string(i), range, each[i], shape, at);
-    return;
-  }
-  EmitResult(result, "return", range, annotation, shape, at);
-}
-
-void Emitter::EmitResult(Value result, const std::string &name, const SourceRange &range,
-                         const Expr *annotation, const std::vector<int64_t> *shape,
-                         const std::vector<Value> &at) {
-  if (result.IsInvalid())
-    return;
-  SourceRange where = range;
-  ForEachStatement(kernel_->body, [&](const Stmt *s) {
-    if (auto *r = llvm::dyn_cast<Return>(s); r && r->value)
-      where = r->value->range;
-  });
-  if (!result.IsNumber()) {
-    Error("type-mismatch", where,
-          "a kernel returns numbers, tensors and tuples of them, not " + Describe(result));
-    return;
-  }
-  DType t = result.dtype;
-  const Expr *base = annotation;
-  if (auto *sub = llvm::dyn_cast_or_null<syntax::Subscript>(annotation))
-    base = sub->value;
-  std::optional<DType> want;
-  if (base) {
-    std::string_view last = LastName(base);
-    bool plain = llvm::isa<syntax::Name>(base);
-    want = plain && last == "int"     ? std::optional(DType::Int64)
-           : plain && last == "float" ? std::optional(DType::Float32)
-                                      : DTypeFromName(last);
-  }
-  if (want) {
-    if (!CheckDType(annotation->range, *want))
-      return;
-    auto cast = CastForStore(where, result, *want, "the result");
-    if (!cast)
-      return;
-    result = *cast;
-    t = *want;
-  }
-  if (result.IsTensor() && shape) {
-    Error("type-mismatch", where,
-          "a kernel of scalars that is applied to arrays must return scalars, not " +
-              Describe(result));
-    return;
-  }
-  mlir::Location loc = Loc(range);
-  std::vector<int64_t> result_shape = shape               ? *shape
-                                      : result.IsTensor() ? result.tensor.Shape()
-                                                          : std::vector<int64_t>{};
-  if (auto *sub = llvm::dyn_cast_or_null<syntax::Subscript>(annotation);
-      sub && want && result.IsTensor()) {
-    std::vector<const Expr *> dims;
-    if (auto *tuple = llvm::dyn_cast<syntax::Tuple>(sub->slice))
-      dims.assign(tuple->elts.begin(), tuple->elts.end());
-    else
-      dims = {sub->slice};
-    bool fits = dims.size() == result_shape.size();
-    for (size_t i = 0; fits && i < dims.size(); ++i) {
-      auto d = EvalDim(dims[i]);
-      fits = d && (!d->unknown.empty() || d->constant == result_shape[i]);
-    }
-    if (!fits) {
-      Error("shape-mismatch", where,
-            "the result has shape " + ShapeText(result_shape) +
-                ", which is not the one that the kernel declares");
-      return;
-    }
-  }
-  llvm::SmallVector<mlir::NamedAttribute> attributes = {
-      b_.getNamedAttr(ir::AscDialect::kName, b_.getStringAttr(name)),
-      b_.getNamedAttr(ir::AscDialect::kDType, b_.getStringAttr(std::string(sema::Name(t)))),
-      b_.getNamedAttr(ir::AscDialect::kResult, b_.getUnitAttr())};
-  if (!result.IsTensor() && !shape)
-    attributes.push_back(b_.getNamedAttr(ir::AscDialect::kScalarResult, b_.getUnitAttr()));
-  unsigned index = function_.getNumArguments();
-  function_.insertArgument(index, mlir::MemRefType::get(result_shape, MemoryType(&context_, t)),
-                           b_.getDictionaryAttr(attributes), loc);
-  mlir::Value memory = function_.getArgument(index);
-  Value target = WholeTensor(t, memory);
-  if (!result.IsTensor()) {
-    Value place = shape ? View(range, target, Value::TupleOf(at)) : target;
-    StoreElement(range, place, result);
-    return;
-  }
-  // A temporary that is all of the result becomes the result's memory.
-  auto alloc = result.tensor.root.getDefiningOp<memref::AllocOp>();
-  bool whole = alloc && result.dtype == t && !result.tensor.wide && result.tensor.fixed.empty() &&
-               alloc->getBlock() == &function_.front() &&
-               !alloc->hasAttr(ir::AscDialect::kShared) &&
-               !returned_.count(result.tensor.root.getAsOpaquePointer());
-  for (size_t i = 0; whole && i < result.tensor.dims.size(); ++i) {
-    const TensorDim &d = result.tensor.dims[i];
-    auto c = d.offset.expr ? mlir::dyn_cast<mlir::AffineConstantExpr>(d.offset.expr)
-                           : mlir::AffineConstantExpr();
-    whole = d.root == static_cast<int>(i) && d.step == 1 && c && c.getValue() == 0 &&
-            d.size == alloc.getType().getDimSize(static_cast<unsigned>(i));
-  }
-  if (whole) {
-    // Replaced once everything is emitted: other results may be views of it.
-    returned_[result.tensor.root.getAsOpaquePointer()] = {alloc, memory};
-    return;
-  }
-  CopyInto(range, target, result);
-}
-
-void Emitter::FinishFunction() {
-  for (auto &[key, entry] : returned_) {
-    entry.first.replaceAllUsesWith(entry.second);
-    entry.first->erase();
-  }
-  b_.setInsertionPointToEnd(&function_.front());
-  b_.create<mlir::func::ReturnOp>(Loc(kernel_->range));
-  EraseUnreadCells();
-  auto add_buffer = [&](int64_t words, llvm::StringRef attribute) {
-    function_.insertArgument(
-        function_.getNumArguments(), mlir::MemRefType::get({words}, b_.getI64Type()),
-        b_.getDictionaryAttr(b_.getNamedAttr(attribute, b_.getUnitAttr())), Loc(kernel_->range));
-  };
-  if (!prints_.empty())
-    add_buffer(ir::kPrintLogWords, ir::AscDialect::kPrintLog);
-  if (errors_.empty())
-    return;
-  function_->setAttr(ir::AscDialect::kErrors, b_.getArrayAttr(errors_));
-  add_buffer(4, ir::AscDialect::kErrorBuffer);
-}
-
-// Flags that no guard looks at and variables that nothing reads, with what computed them.
-void Emitter::EraseUnreadCells() {
-  mlir::IRRewriter rewriter(&context_);
-  for (bool changed = true; changed;) {
-    changed = false;
-    (void)mlir::runRegionDCE(rewriter, function_->getRegions());
-    // A cell that nothing uses any more, as one of a condition that is not evaluated, is gone.
-    llvm::SmallPtrSet<void *, 32> left;
-    for (mlir::Operation &op : function_.front())
-      for (mlir::Value result : op.getResults())
-        left.insert(result.getAsOpaquePointer());
-    for (mlir::Value &cell : cells_) {
-      if (cell && !left.contains(cell.getAsOpaquePointer()))
-        cell = {};
-      if (!cell)
-        continue;
-      bool read = false;
-      for (mlir::Operation *user : cell.getUsers())
-        read |= !mlir::isa<affine::AffineStoreOp>(user);
-      if (read)
-        continue;
-      for (mlir::Operation *user : llvm::make_early_inc_range(cell.getUsers()))
-        user->erase();
-      cell.getDefiningOp()->erase();
-      cell = {};
-      changed = true;
-    }
-  }
 }
 
 } // namespace pyasc::sema

@@ -23,6 +23,9 @@ struct Annotation {
   std::optional<DType> dtype;
 };
 
+// "asc.float32" and "float32" alike: the last name of an annotation; "" when it has none.
+std::string_view LastName(const syntax::Expr *e);
+
 // `annotation` may be null.
 Annotation ReadAnnotation(const syntax::Expr *annotation);
 

@@ -106,20 +106,35 @@ std::optional<BinaryOp> ToBinaryOp(Operator op) {
 
 } // namespace
 
-FlowEnd Emitter::EmitBody(const StmtList &stmts) {
-  for (size_t i = 0; i < stmts.size(); ++i) {
-    const Stmt *s = stmts[i];
-    StmtList rest(stmts.begin() + static_cast<std::ptrdiff_t>(i) + 1, stmts.end());
+FlowEnd Emitter::EmitBody(const StmtList &body) {
+  if (!body.empty() && !MayNest(body[0]->range))
+    return FlowEnd::Falls;
+  StmtList replaced;
+  const StmtList *stmts = &body;
+  for (size_t i = 0; i < stmts->size(); ++i) {
+    const Stmt *s = (*stmts)[i];
+    if (!Spend(s->range))
+      return FlowEnd::Falls;
+    auto following = [&] {
+      return StmtList(stmts->begin() + static_cast<std::ptrdiff_t>(i) + 1, stmts->end());
+    };
     if (auto *branch = llvm::dyn_cast<If>(s)) {
       bool rest_consumed = false;
-      FlowEnd end = EmitIf(branch, rest, rest_consumed);
+      std::optional<StmtList> decided;
+      FlowEnd end = EmitIf(branch, following(), rest_consumed, decided);
+      if (decided) {
+        replaced = *std::move(decided);
+        stmts = &replaced;
+        i = static_cast<size_t>(-1);
+        continue;
+      }
       if (rest_consumed || end == FlowEnd::Jumps)
         return end;
     } else if (EmitStmt(s) == FlowEnd::Jumps) {
       return FlowEnd::Jumps;
     }
-    if (std::vector<mlir::Value> flags = FlagsOf(s); !flags.empty() && !rest.empty()) {
-      EmitGuarded(flags, rest, rest[0]->range);
+    if (std::vector<mlir::Value> flags = FlagsOf(s); !flags.empty() && i + 1 < stmts->size()) {
+      EmitGuarded(flags, following(), (*stmts)[i + 1]->range);
       return FlowEnd::Falls;
     }
   }
@@ -175,7 +190,8 @@ Value Emitter::EvalTest(const Expr *test) {
   return Truth(test->range, v);
 }
 
-FlowEnd Emitter::EmitIf(const If *s, const StmtList &rest, bool &rest_consumed) {
+FlowEnd Emitter::EmitIf(const If *s, const StmtList &rest, bool &rest_consumed,
+                        std::optional<StmtList> &decided) {
   Value c = EvalTest(s->test);
   if (c.IsInvalid()) {
     // Look for further errors in the branches, in the order of the text.
@@ -184,10 +200,9 @@ FlowEnd Emitter::EmitIf(const If *s, const StmtList &rest, bool &rest_consumed) 
   StmtList then_list = ToList(s->body), else_list = ToList(s->orelse);
   if (c.IsConstant()) {
     // Decided here: the other branch does not exist, its types included.
-    StmtList chosen = c.constant->i ? then_list : else_list;
-    Append(chosen, rest);
-    rest_consumed = true;
-    return EmitBody(chosen);
+    decided = c.constant->i ? std::move(then_list) : std::move(else_list);
+    Append(*decided, rest);
+    return FlowEnd::Falls;
   }
   const StatementFlow &flow = frame().flow->statements.at(s);
   Names assigned = flow.assigned, homes = flow.live_out;
@@ -322,8 +337,10 @@ FlowEnd Emitter::EmitStmt(const Stmt *s) {
     castable_ = {};
     if (a->targets.size() == 1 && llvm::isa<syntax::Subscript>(a->targets[0]))
       castable_ = a->value->range;
+    reduces_ = IsExtremumUpdate(a);
     for (const Expr *t : a->targets)
       AssignTarget(t, v, a->value->range);
+    reduces_ = false;
     castable_ = {};
     return FlowEnd::Falls;
   }
@@ -362,7 +379,9 @@ FlowEnd Emitter::EmitStmt(const Stmt *s) {
     if (auto *c = llvm::dyn_cast<syntax::Constant>(e);
         c && (c->IsStr() || c->constant_kind == ConstantKind::Ellipsis))
       return FlowEnd::Falls; // a docstring or a placeholder
+    unused_call_ = llvm::isa<Call>(e) ? e : nullptr;
     Eval(e);
+    unused_call_ = nullptr;
     return FlowEnd::Falls;
   }
   case NodeKind::ClassDef:
@@ -458,6 +477,23 @@ void Emitter::AssignTarget(const Expr *target, const Value &value, const SourceR
               std::to_string(elts.size()) + " names");
   for (size_t i = 0; i < elts.size(); ++i)
     AssignTarget(elts[i], items.size() == elts.size() ? items[i] : Value::Invalid(), value_range);
+}
+
+bool Emitter::IsExtremumUpdate(const Assign *s) {
+  auto *call = llvm::dyn_cast<Call>(s->value);
+  if (!call || s->targets.size() != 1 || !llvm::isa<syntax::Subscript>(s->targets[0]) ||
+      call->args.size() < 2)
+    return false;
+  bool takes_target = false;
+  for (const Expr *x : call->args)
+    takes_target |= SameExpr(x, s->targets[0]);
+  if (!takes_target)
+    return false;
+  // A function of the user's that has the name is something else.
+  Value callee = Eval(call->func);
+  return callee.kind == Value::Kind::Library &&
+         (callee.library->name == "max" || callee.library->name == "min" ||
+          callee.library->name == "maximum" || callee.library->name == "minimum");
 }
 
 void Emitter::EmitAugAssign(const AugAssign *s) {
@@ -592,7 +628,10 @@ void Emitter::EmitAugAssign(const AugAssign *s) {
 }
 
 void Emitter::EmitReturn(const Return *s) {
+  // What a function hands on need be no value.
+  unused_call_ = s->value && llvm::isa<Call>(s->value) ? s->value : nullptr;
   Value v = s->value ? Eval(s->value) : Value::NoneValue();
+  unused_call_ = nullptr;
   Frame &f = frame();
   for (const LoopContext &loop : loops_)
     if (loop.parallel && loop.frame + 1 == frames_.size()) {

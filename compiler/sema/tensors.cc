@@ -441,7 +441,7 @@ void Emitter::LoopNest(const SourceRange &range, const std::vector<int64_t> &ext
     if (parallel)
       loop->setAttr(ir::AscDialect::kParallel, b_.getUnitAttr());
     mlir::AffineExpr dim = NewDim(loop.getInductionVar(), {0, extents[k] - 1});
-    size_t domain_size = domain_.size();
+    size_t domain_size = domain_.size(), dims = dims_.size() - 1;
     domain_.push_back({dim, false});
     domain_.push_back({extents[k] - 1 - dim, false});
     mlir::OpBuilder::InsertionGuard guard(b_);
@@ -456,6 +456,7 @@ void Emitter::LoopNest(const SourceRange &range, const std::vector<int64_t> &ext
     if (parallel)
       parallel_bodies_.pop_back();
     domain_.resize(domain_size);
+    dims_.resize(dims);
   };
   level(0);
 }

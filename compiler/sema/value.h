@@ -124,7 +124,8 @@ struct Value {
   std::shared_ptr<std::vector<Value>>
       items; // Tuple; Slice and Range: their three; Method: the self
   bool is_list = false;
-  std::string text; // String; Module and Range: which
+  size_t weight = 1; // Tuple: the values in it and in the tuples in it
+  std::string text;  // String; Module and Range: which
   const syntax::FunctionDef *function = nullptr;
   const LibraryEntry *library = nullptr;
   std::vector<std::pair<std::string, int64_t>> options; // Range: unroll
@@ -187,6 +188,9 @@ struct Value {
   }
   static Value TupleOf(std::vector<Value> items, bool is_list = false) {
     Value v = OfKind(Kind::Tuple);
+    v.weight = 0;
+    for (const Value &item : items)
+      v.weight += item.weight;
     v.items = std::make_shared<std::vector<Value>>(std::move(items));
     v.is_list = is_list;
     return v;

@@ -424,6 +424,43 @@ def test_a_run_time_error_leaves_the_outputs_alone(fake):
         saxpy(1.0, np.ones(2, np.float32), y)
 
 
+def test_a_run_time_error_shows_its_line_with_a_caret(fake):
+    @asc.kernel
+    def pick(x, y):
+        y[0] = x[5]
+    line = line_of("        y[0] = x[5]")
+    span = diagnostics_pb2.SourceRange(file=0, line=line, column=12, end_line=line, end_column=16)
+    fake.run = lambda start, values: ({}, execution_pb2.RunDone(
+        outcome=compile_pb2.OUTCOME_REJECTED, diagnostics=[diagnostics_pb2.Diagnostic(
+            severity=1, message="index 5 is out of bounds", range=span)]))
+    with pytest.raises(asc.RunError) as error:
+        pick(np.ones(2, np.float32), np.ones(2, np.float32))
+    lines = str(error.value).strip().split("\n")
+    assert lines[1].endswith("        y[0] = x[5]")
+    assert lines[2].index("^") == lines[1].index("x[5]") and lines[2].endswith("^~~~")
+
+
+def test_a_default_is_what_it_was_at_the_definition(fake, monkeypatch):
+    offset = 3
+
+    def moved(v, by=TILE * 2, *, times=(
+            offset)):
+        return v * times + by
+
+    @asc.kernel
+    def uses(y, n: int = TILE, s: float = math.inf):
+        y[0] = moved(n)
+        y[1] = s
+    monkeypatch.setattr(sys.modules[__name__], "TILE", 100)
+    offset = 7
+    y = np.zeros(2)
+    uses(y)
+    assert y.tolist() == [8 * 3 + 16, math.inf]
+    text = fake.compile_requests[0].files[0].content.decode()
+    assert "by=16" in text and "n: int = 8" in text and "s: float = float('inf')" in text
+    assert not fake.compile_requests[0].constants
+
+
 def test_warnings_are_pythons_warnings(fake):
     compile = fake.compile
 

@@ -50,11 +50,38 @@ class FunctionSource:
         # Decorators are Python's business; the kernel's one is written anew.
         self.lines = [line.rstrip("\r\n") for line in dedented[node.lineno - 1:]]
         self.first_line = first + node.lineno - 1
-        self.reads = list(_names_read(node))
+        self.reads = list(_names_read(node, self._freeze_defaults()))
+
+    def _freeze_defaults(self):
+        """Python computes a default where the function is defined; later assignments to what it
+        was computed from do not matter. Writes the values into the text, and returns the
+        expressions whose place they take."""
+        arguments = self.node.args
+        positional = (self.function.__defaults__ or ())[::-1]
+        by_name = self.function.__kwdefaults__ or {}
+        pairs = list(zip(arguments.defaults[::-1], positional))
+        pairs += [(node, by_name[argument.arg])
+                  for argument, node in zip(arguments.kwonlyargs, arguments.kw_defaults)
+                  if node is not None and argument.arg in by_name]
+        # From the end, so that what is yet to come keeps its place.
+        pairs.sort(key=lambda pair: (pair[0].lineno, pair[0].col_offset), reverse=True)
+        frozen = []
+        for node, value in pairs:
+            if isinstance(node, ast.Constant) or not (_is_constant(value) or _is_literal(value)):
+                continue
+            begin, end = node.lineno - self.node.lineno, node.end_lineno - self.node.lineno
+            head = self.lines[begin].encode()[:node.col_offset].decode()
+            tail = self.lines[end].encode()[node.end_col_offset:].decode()
+            # The lines that it stood on stay: what comes after them keeps its number.
+            self.lines[begin:end + 1] = ([head + _literal_text(value)] + [""] * (end - begin))
+            self.lines[end] += tail
+            frozen.append(node)
+        return frozen
 
 
-def _names_read(node):
-    """Names, as tuples of a dotted path, that a function reads and does not bind itself."""
+def _names_read(node, left_out):
+    """Names, as tuples of a dotted path, that a function reads and does not bind itself, but for
+    those in the expressions `left_out`."""
     bound = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
     for child in ast.walk(node):
         if isinstance(child, ast.Name) and not isinstance(child.ctx, ast.Load):
@@ -62,6 +89,8 @@ def _names_read(node):
     seen = set()
 
     def visit(child):
+        if any(child is other for other in left_out):
+            return
         path, base = [], child
         while isinstance(base, ast.Attribute):
             path.append(base.attr)
@@ -123,8 +152,12 @@ class Capture:
             set_scalar(request.constants.add(file=file, name=name).value, value)
 
     def restore_columns(self, diagnostics):
-        """The text was sent without its indentation; puts the user's columns back."""
+        """The text was sent without its indentation; puts the user's columns back, and the line
+        where it is missing."""
         for diagnostic in diagnostics:
+            # What a run found comes without the line: the device has no text.
+            if not diagnostic.source_line:
+                diagnostic.source_line = self._line(diagnostic.range)
             self._restore(diagnostic.range)
             indent = self._indent(diagnostic.range)
             if indent and diagnostic.source_line:
@@ -139,6 +172,14 @@ class Capture:
             span.column += indent
         if span.end_column:
             span.end_column += indent
+
+    def _line(self, span):
+        if not span.line or span.file >= len(self.contents):
+            return ""
+        content, first_line = self.contents[span.file]
+        lines = content.decode().split("\n")
+        at = span.line - first_line
+        return lines[at] if 0 <= at < len(lines) else ""
 
     def _indent(self, span):
         if not span.line or span.file >= len(self._order):
@@ -380,6 +421,14 @@ def _plain(value):
         if isinstance(value, kind):
             return kind(value)
     return value
+
+
+def _literal_text(value):
+    """Python text for a constant or literal."""
+    value = _plain(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float('{value}')"
+    return repr(value)
 
 
 def _is_literal(value):

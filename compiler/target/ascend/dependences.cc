@@ -90,10 +90,19 @@ Dependences Finder::run() {
     auto instruction = dyn_cast<InstructionOpInterface>(op);
     events.push_back({op, instruction ? instruction.getPipe() : Pipe::S, std::move(uses)});
   });
-  for (const Event &first : events)
-    for (const Event &second : events)
-      if (first.pipe != Pipe::S || second.pipe != Pipe::S)
+  // The scalar unit is in order with itself.
+  std::vector<const Event *> others;
+  for (const Event &event : events)
+    if (event.pipe != Pipe::S)
+      others.push_back(&event);
+  for (const Event &first : events) {
+    if (first.pipe != Pipe::S)
+      for (const Event &second : events)
         collect(first, second);
+    else
+      for (const Event *second : others)
+        collect(first, *second);
+  }
 
   // Short ones first: long ones follow from them more often than the other way round.
   std::stable_sort(wanted.begin(), wanted.end(),

@@ -28,6 +28,55 @@ static bool isNoStep(Operation *op) {
          op->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(op);
 }
 
+namespace {
+
+// Which step of a block is the first after an op to write some memory.
+class Writers {
+public:
+  Writers(const Planner &planner, Block &body) {
+    size_t number = 0;
+    for (Operation &op : body) {
+      numbers[&op] = number++;
+      if (isNoStep(&op))
+        continue;
+      Footprint footprint = footprintOf(planner, &op);
+      if (footprint.unknown)
+        anything.push_back(&op);
+      for (Value root : footprint.writes)
+        of[root].push_back(&op);
+    }
+  }
+  // `root`: null when the memory is not known. Null: no step does.
+  Operation *firstAfter(Operation *op, Value root) const {
+    if (!root)
+      return nextStep(op);
+    Operation *known = next(of.lookup(root), op), *unknown = next(anything, op);
+    if (!known || !unknown)
+      return known ? known : unknown;
+    return numbers.lookup(known) < numbers.lookup(unknown) ? known : unknown;
+  }
+
+private:
+  Operation *next(ArrayRef<Operation *> steps, Operation *op) const {
+    size_t number = numbers.lookup(op);
+    auto after = llvm::partition_point(
+        steps, [&](Operation *step) { return numbers.lookup(step) <= number; });
+    return after == steps.end() ? nullptr : *after;
+  }
+  static Operation *nextStep(Operation *op) {
+    do
+      op = op->getNextNode();
+    while (op && isNoStep(op));
+    return op;
+  }
+
+  DenseMap<Operation *, size_t> numbers;
+  DenseMap<Value, SmallVector<Operation *>> of;
+  SmallVector<Operation *> anything;
+};
+
+} // namespace
+
 // A value at the kernel's top level that a later step uses, although a step between wrote the
 // memory that it was loaded from, or that a step itself results in: it goes through a cell.
 static void spillScalars(Planner &planner, func::FuncOp kernel) {
@@ -56,6 +105,7 @@ static void spillScalars(Planner &planner, func::FuncOp kernel) {
     }
   };
 
+  const Writers writers(planner, body);
   for (Operation &op : llvm::make_early_inc_range(body)) {
     if (!isNoStep(&op)) {
       for (OpResult result : op.getResults())
@@ -73,14 +123,7 @@ static void spillScalars(Planner &planner, func::FuncOp kernel) {
       continue;
     FailureOr<MemRefView> view = planner.locate(memref);
     // The first step that may overwrite what was loaded; it may use the value itself.
-    Operation *clobber = nullptr;
-    for (Operation *next = op.getNextNode(); next && !clobber; next = next->getNextNode()) {
-      if (isNoStep(next))
-        continue;
-      Footprint footprint = footprintOf(planner, next);
-      if (failed(view) || footprint.unknown || footprint.writes.contains(view->root))
-        clobber = next;
-    }
+    Operation *clobber = writers.firstAfter(&op, failed(view) ? Value() : view->root);
     if (!clobber)
       continue;
     // Values computed from the load are made again where they are used: look at those uses.

@@ -158,6 +158,9 @@ class Binder:
             if not widens and (t.is_float != kind.is_float or (t is BOOL) != (kind is BOOL)):
                 raise self.fail(p, "type-mismatch", f"parameter '{p.name}' is {t.name}, and the "
                                 f"argument is {describe(value)}")
+            if t.is_int and kind is INT64 and not t.low <= value <= t.high:
+                raise self.fail(p, "argument-overflow", f"the argument for parameter '{p.name}' is "
+                                f"{value}, which does not fit {t.name}")
             value = ops.cast(value, t)
         elif has_dims and not constexpr:
             raise self.fail(p, "type-mismatch", f"parameter '{p.name}' is a tensor, and the argument "

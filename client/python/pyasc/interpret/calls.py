@@ -16,6 +16,8 @@ DTYPE_NAMES = {t.name for t in dtypes.ALL}
 
 
 class Calls:
+    unused_call = None  # a call whose value nobody needs
+
     def _Call(self, node, ix, wp):
         callee, owner = self.expr(node.func)
         entry = callee.entry if isinstance(callee, Method) else callee
@@ -124,6 +126,12 @@ class Calls:
             made = self.function(function, values, node, path)
             self.specialised[key] = made
         name, value = made
+        if value is None and node is not self.unused_call and not any(
+                isinstance(s, ast.Return) and s.value is not None for s in flow.statements(f.body)):
+            fault = self.fault("no-value", f"'{f.name}' returns nothing, and its value is used here; "
+                               "end it with a return, or call it as a statement of its own", node)
+            fault.notes.append((f"'{f.name}' is defined here", f))
+            raise fault
         self.effects += 1
         made = ast.Call(ast.copy_location(ast.Name(name, ast.Load()), node), ordered, [])
         made.acts = True

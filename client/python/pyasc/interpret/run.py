@@ -244,7 +244,12 @@ class Compiled:
                     saved.append((a, a.copy()))
                 values.append(_as_tensor(a, p.t))
             else:
-                values.append(dtypes.scalar(arguments[p.name], p.t))
+                value = arguments[p.name]
+                if p.t.is_int and not p.t.low <= value <= p.t.high:
+                    raise Fault("argument-overflow", f"the argument for parameter '{p.name}' is "
+                                f"{value}, which does not fit {p.t.name}", p.node,
+                                self.function.file)
+                values.append(dtypes.scalar(value, p.t))
         try:
             with np.errstate(all="ignore"):
                 if self.elementwise:
@@ -421,6 +426,9 @@ def _run_diagnostic(error, compiled):
     elif isinstance(error, RecursionError):
         error = Fault("recursion", "calls are nested too deep").with_traceback(error.__traceback__)
     files = compiled.program.files
+    if isinstance(error, Fault) and error.node is not None:
+        place, text = _place_of(error.node, error.file, files)
+        return Diagnostic(1, error.code, error.message, place, text)
     found = compiled.place(error.__traceback__)
     if found is None:
         return Diagnostic(1, error.code, error.message, Place())

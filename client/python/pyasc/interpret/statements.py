@@ -92,6 +92,7 @@ class Statements:
         if isinstance(s.value, ast.Constant) and (isinstance(s.value.value, str) or
                                                   s.value.value is Ellipsis):
             return
+        self.unused_call = s.value
         _, code = self.expr(s.value)
         if not isinstance(code, ast.Constant):
             self.emit(ast.Expr(code), s)
@@ -339,6 +340,8 @@ class Statements:
             if loop.parallel:
                 raise self.fault("parallel-return", "a parallel loop cannot be left by return, since "
                                  "its iterations run in any order", s)
+        # What a function hands on need be no value.
+        self.unused_call = s.value
         value, code = (None, self.const(None, s)) if s.value is None else self.expr(s.value)
         frame = self.frame
         if len(self.frames) == 1 and is_tensor(value):
@@ -594,10 +597,13 @@ class Statements:
                 raise self.fault("parallel-variable", "the iterations of a parallel loop run in any "
                                  f"order and share '{name}': it can be summed (+=) or combined by "
                                  "min or max, not assigned; use range, or write to a tensor", first)
-            if _count_reads(s.body, name) > own_reads:
-                raise self.fault("parallel-variable", f"'{name}' is reduced by the iterations of a "
-                                 "parallel loop and also read in them, where its value depends on "
-                                 "their order; read it after the loop", first)
+            read = _first_read(s.body, name, own_reads)
+            if read is not None:
+                fault = self.fault("parallel-variable", f"'{name}' is reduced by the iterations of "
+                                   "a parallel loop and also read in them here, where its value "
+                                   "depends on their order; read it after the loop", read)
+                fault.notes.append(("reduced here", first))
+                raise fault
 
 
 def _moves(target, value):
@@ -631,14 +637,14 @@ def _is(node, name):
 def _reductions(body, name):
     """How statements combine `name`: a class each, None for a plain assignment; the reads that the
     reductions make themselves; the first such statement."""
-    kinds, own_reads, first = [], 0, None
+    kinds, own_reads, first = [], set(), None
     conditional = set()
     for s in flow.statements(body):
         if isinstance(s, ast.If):
             kind = _conditional_extremum(s, name)
             if kind:
                 kinds.append(kind)
-                own_reads += 1
+                own_reads.update(id(n) for n in ast.walk(s.test) if _is(n, name))
                 conditional.add(id(s.body[0]))
                 first = first or s.body[0]
             continue
@@ -650,26 +656,28 @@ def _reductions(body, name):
             continue
         kind, reads = _reduction_class(s, name)
         kinds.append(kind)
-        own_reads += reads
+        own_reads.update(map(id, reads))
     return kinds, own_reads, first
 
 
 def _reduction_class(s, name):
     if isinstance(s, ast.AugAssign):
-        return _CLASSES.get(type(s.op)), 0
+        return _CLASSES.get(type(s.op)), []
     if not isinstance(s, ast.Assign) or len(s.targets) != 1 or not _is(s.targets[0], name):
-        return None, 0
+        return None, []
     v = s.value
     if isinstance(v, ast.BinOp):
-        if _is(v.left, name) or _is(v.right, name) and not isinstance(v.op, ast.Sub):
-            return _CLASSES.get(type(v.op)), 1
-        return None, 0
+        if _is(v.left, name):
+            return _CLASSES.get(type(v.op)), [v.left]
+        if _is(v.right, name) and not isinstance(v.op, ast.Sub):
+            return _CLASSES.get(type(v.op)), [v.right]
+        return None, []
     if isinstance(v, ast.Call):
         f = getattr(v.func, "id", getattr(v.func, "attr", ""))
-        reads = sum(_is(a, name) for a in v.args)
+        reads = [a for a in v.args if _is(a, name)]
         if reads and f in ("max", "maximum", "min", "minimum"):
             return f[:3], reads
-    return None, 0
+    return None, []
 
 
 def _conditional_extremum(s, name):
@@ -690,6 +698,8 @@ def _conditional_extremum(s, name):
     return ""
 
 
-def _count_reads(body, name):
-    return sum(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-               for s in flow.statements(body) for e in flow.expressions(s) for n in ast.walk(e))
+def _first_read(body, name, known):
+    """The first place in the text that reads `name`, but for those that are known."""
+    reads = [n for s in flow.statements(body) for e in flow.expressions(s) for n in ast.walk(e)
+             if _is(n, name) and isinstance(n.ctx, ast.Load) and id(n) not in known]
+    return min(reads, key=lambda n: (n.lineno, n.col_offset), default=None)
