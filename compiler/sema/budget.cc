@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMaxSteps = 2'000'000;
 constexpr int64_t kMaxOperations = 50'000;
 // Of all rounds together.
-constexpr int64_t kMaxAllSteps = 3 * kMaxSteps;
+constexpr int64_t kMaxAllSteps = 2 * kMaxSteps;
 // What is repeated fewer times does not make a kernel large.
 constexpr int64_t kManyRepeats = 16;
 
@@ -21,7 +21,7 @@ constexpr int64_t kManyRepeats = 16;
 constexpr int64_t kProofWeight = 100;
 // Plain operations that one with a body - a loop, a branch, a tensor operation - takes the time of
 // in all that comes after: each is compared with its neighbours.
-constexpr int64_t kBodyWeight = 25;
+constexpr int64_t kBodyWeight = 40;
 
 constexpr int kMaxAffineNodes = 96;
 // Each // and % is a variable more for the proofs about an index, which take exponential time.
@@ -89,8 +89,9 @@ void Budget::Report(diag::DiagnosticList &diags, const diag::SourceRange &here) 
   reported_ = true;
   if (steps_ <= kMaxSteps && operations_ <= kMaxOperations) {
     diags.Error("kernel-too-large", here,
-                "the types of this kernel's variables take too many rounds to settle; start each "
-                "variable with a value of the type that it ends with (s = 0.0, not s = 0)");
+                "this kernel is too large: to find the types of its variables and to split its "
+                "loops takes too many rounds; start each variable with a value of the type that it "
+                "ends with (s = 0.0, not s = 0), and keep slices inside their axes");
     return;
   }
   const std::string size =

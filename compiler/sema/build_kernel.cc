@@ -145,7 +145,10 @@ std::optional<KernelModule> BuildKernel(mlir::MLIRContext &context,
                          request.files(i).first_line());
     Emitter emitter(context, request, scope, reported, memory, budget);
     mlir::OwningOpRef<mlir::ModuleOp> module = emitter.EmitKernel(*kernel);
-    if (memory.changed && !budget.exhausted())
+    // An analysis that was given up is no kernel, whatever came out of it.
+    if (budget.exhausted())
+      budget.Report(reported, kernel->name_range);
+    else if (memory.changed)
       continue;
     bool failed = reported.HasErrors();
     Forward(reported, diags);

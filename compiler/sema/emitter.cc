@@ -29,6 +29,11 @@ Value Emitter::Error(std::string_view code, const SourceRange &range, const std:
 Value Emitter::ErrorWithNote(std::string_view code, const SourceRange &range,
                              const std::string &message, const SourceRange &note_range,
                              const std::string &note) {
+  // What was given up half way says nothing of the kernel, but that.
+  if (budget_.exhausted()) {
+    budget_.Report(diags_, range);
+    return Value::Invalid();
+  }
   diag::DiagnosticBuilder d = diags_.Error(code, range, message);
   if (!note.empty())
     d.Note(note_range, note);
@@ -71,6 +76,8 @@ Value Emitter::TupleTooLarge(const SourceRange &range, size_t items) {
 bool Emitter::MayNest(const SourceRange &range) {
   if (region_depth_ <= kMaxRegionDepth)
     return true;
+  if (diags_.HasErrors())
+    return false; // said once, of all that is in there
   Error("kernel-too-large", range,
         "this is inside of more than " + std::to_string(kMaxRegionDepth) +
             " loops and branches, and each return, break, continue and comparison of a chain "
