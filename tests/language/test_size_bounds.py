@@ -63,10 +63,13 @@ CASES = {
                                "        break\n    y[0] += 1.0"), (TOO_LARGE, "inside of more than")),
     "unrolled_loops": (kernel("for a in asc.static_range(4096):\n    for i in range(64):\n"
                               "        y[i] += x[i]"), (TOO_LARGE, "unrolled into")),
+    # Loops are split so that slices fit, a whole part and a tail each.
     "split_loops": (kernel(nested([f"for i{i} in range(0, 64, {5 + i % 3}):" for i in range(12)],
-                                  "\n".join(f"y[i{i}:i{i} + {5 + i % 3}] = "
-                                            f"x[i{i}:i{i} + {5 + i % 3}]" for i in range(12)))),
-                    (TOO_LARGE, "too large")),
+                                  "y[i11:min(i11 + 7, 64)] = x[i11:min(i11 + 7, 64)]")), None),
+    "split_nest": (kernel(nested([f"for i{i} in range(0, 64, {5 + i % 3}):" for i in range(6)],
+                                 "\n".join(f"y[i{i}:min(i{i} + {5 + i % 3}, 64)] = "
+                                           f"x[i{i}:min(i{i} + {5 + i % 3}, 64)]"
+                                           for i in range(6)))), None),
     # What grows at compile time.
     "tuple_of_tuples": (kernel("t = (1.0, 2.0)\n" + "t = (t, t)\n" * 40 + "y[0] = 1.0"),
                         (TOO_LARGE, "a tuple or list of")),
@@ -102,7 +105,7 @@ CASES = {
     "minimum_of_many": (kernel("for i in range(64):\n    y[i] = x[min(" + ", ".join(
         f"i * {k % 7} + {k % 11}" for k in range(500)) + ") % 64]"), None),
     "long_comparison_chain": (kernel("i = int(x[0])\ny[0] = 1.0 if " + " < ".join(
-        f"x[i + {j}]" for j in range(450)) + " else 0.0"), (TOO_LARGE, "inside of more than")),
+        f"x[i + {j}]" for j in range(450)) + " else 0.0"), (TOO_LARGE, "too large")),
     "early_returns": (kernel("".join(f"if x[{i % 64}] > {i}.0:\n    y[0] = 1.0\n    return\n"
                                      for i in range(3000))), (TOO_LARGE, "inside of more than")),
     "statements": (kernel("y[0] = x[0] + 1.0\n" * 3000), None),
