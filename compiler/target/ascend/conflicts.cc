@@ -120,6 +120,24 @@ bool Executions::shared(Value value) const {
   return true;
 }
 
+// Whether a value is seen not to be negative by what makes it.
+bool isNotNegative(Value value) {
+  if (std::optional<int64_t> constant = constantOf(value))
+    return *constant >= 0;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    return loop && argument == loop.getInductionVar() && isNotNegative(loop.getLowerBound());
+  }
+  Operation *op = value.getDefiningOp();
+  if (isa<BlockIdxOp, NumBlocksOp>(op))
+    return true;
+  if (isa<arith::MaxSIOp>(op))
+    return isNotNegative(op->getOperand(0)) || isNotNegative(op->getOperand(1));
+  return isa<arith::AddIOp, arith::MulIOp, arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp,
+             arith::MinSIOp, arith::MinUIOp>(op) &&
+         llvm::all_of(op->getOperands(), isNotNegative);
+}
+
 Linear Executions::value(Value value, int execution) {
   if (shared(value))
     execution = 0;
@@ -210,6 +228,8 @@ Linear Executions::computeOp(Operation *op, int execution) {
       Linear difference = Linear().add(operand(i), sign);
       system.positive(difference.add(result, -sign));
     }
+    if (isNotNegative(op->getResult(0)))
+      system.positive(result);
     return result;
   }
   return system.variable();
@@ -255,9 +275,10 @@ bool mayMeet(const MemoryUse &first, const MemoryUse &second, ArrayRef<Operation
 bool shareBytes(BufferOp a, BufferOp b) {
   if (a == b)
     return true;
-  if (a.getSpace() != b.getSpace() || !a.getAddr() || !b.getAddr())
+  const std::optional<uint64_t> addrA = a.getAddr(), addrB = b.getAddr();
+  if (a.getSpace() != b.getSpace() || !addrA || !addrB)
     return false;
-  int64_t beginA = *a.getAddr(), beginB = *b.getAddr();
+  const auto beginA = static_cast<int64_t>(*addrA), beginB = static_cast<int64_t>(*addrB);
   return beginA < beginB + b.totalBytes() && beginB < beginA + a.totalBytes();
 }
 
@@ -302,7 +323,7 @@ Conflict conflictOf(const MemoryUse &first, const MemoryUse &second) {
   if (slotA && slotB && slotA.getIteration() == slotB.getIteration()) {
     if (bufferA.getDepth() > 1) {
       result.key = slotA.getIteration();
-      result.depth = bufferA.getDepth();
+      result.depth = static_cast<int64_t>(bufferA.getDepth());
     }
   } else if (slotA || slotB) {
     return result;
