@@ -1,8 +1,13 @@
 #include "compiler/target/ascend/conflicts.h"
 
+#include <cstdlib>
 #include <map>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "mlir/Analysis/Presburger/IntegerRelation.h"
+#include "mlir/Analysis/Presburger/Simplex.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -56,10 +61,55 @@ public:
       polyhedron.addEquality(row(expression));
     for (const Linear &expression : inequalities)
       polyhedron.addInequality(row(expression));
+    presburger::Simplex simplex(polyhedron);
+    if (simplex.isEmpty())
+      return true;
+    SmallVector<Linear> pending = equalities;
+    while (!pending.empty()) {
+      Linear equality = pending.pop_back_val();
+      if (auto parts = separate(equality, simplex, row)) {
+        pending.push_back(parts->first);
+        pending.push_back(parts->second);
+      } else {
+        polyhedron.addEquality(row(equality));
+      }
+    }
     return polyhedron.isIntegerEmpty();
   }
 
 private:
+  // When S * high + low = 0 and low lies between -S and S, both are 0: a place in memory has one
+  // row and one column. Said so, integer programming is spared a search.
+  template <typename Row>
+  std::optional<std::pair<Linear, Linear>> separate(const Linear &equality,
+                                                    presburger::Simplex &simplex, Row &&row) const {
+    std::set<int64_t> strides;
+    for (auto [variable, coefficient] : equality.terms)
+      if (std::abs(coefficient) > 1)
+        strides.insert(std::abs(coefficient));
+    for (int64_t stride : strides) {
+      Linear high, low{{}, equality.constant};
+      for (auto [variable, coefficient] : equality.terms)
+        if (coefficient % stride == 0)
+          high.terms[variable] = coefficient / stride;
+        else
+          low.terms[variable] = coefficient;
+      if (low.terms.empty() && low.constant == 0)
+        continue;
+      SmallVector<llvm::DynamicAPInt> coefficients;
+      for (int64_t coefficient : row(low))
+        coefficients.emplace_back(coefficient);
+      using Direction = presburger::Simplex::Direction;
+      auto most = simplex.computeOptimum(Direction::Up, coefficients);
+      auto least = simplex.computeOptimum(Direction::Down, coefficients);
+      if (most.isBounded() && least.isBounded() &&
+          *most < presburger::Fraction(llvm::DynamicAPInt(stride), llvm::DynamicAPInt(1)) &&
+          *least > presburger::Fraction(llvm::DynamicAPInt(-stride), llvm::DynamicAPInt(1)))
+        return std::pair{high, low};
+    }
+    return std::nullopt;
+  }
+
   unsigned count = 0;
   SmallVector<Linear> equalities, inequalities;
 };
@@ -231,6 +281,17 @@ Linear Executions::computeOp(Operation *op, int execution) {
     if (isNotNegative(op->getResult(0)))
       system.positive(result);
     return result;
+  }
+  // One of two constants: between them. Bounded systems are decided much faster.
+  if (auto select = dyn_cast<arith::SelectOp>(op)) {
+    std::optional<int64_t> a = constantOf(select.getTrueValue()),
+                           b = constantOf(select.getFalseValue());
+    if (a && b) {
+      Linear result = system.variable();
+      system.positive(Linear{{}, -std::min(*a, *b)}.add(result));
+      system.positive(Linear{{}, std::max(*a, *b)}.add(result, -1));
+      return result;
+    }
   }
   return system.variable();
 }

@@ -123,12 +123,10 @@ LogicalResult CubePhase::build(const MemRefView &destination, bool accumulate) {
   int64_t share = tiles / tile.blocks, more = tiles % tile.blocks;
   Value first = phase.mul(block, share), mine = index(share);
   if (more != 0) {
-    // Sums of minimums, not a selection: from these the synchroniser sees that no tile is counted
-    // twice.
-    Value longer = phase.min(block, index(more));
-    first = phase.add(first, longer);
-    Value longerToo = phase.min(phase.add(block, index(1)), index(more));
-    mine = phase.add(mine, builder.createOrFold<arith::SubIOp>(loc, longerToo, longer));
+    first = phase.add(first, phase.min(block, index(more)));
+    Value longer =
+        builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, block, index(more));
+    mine = builder.createOrFold<arith::SelectOp>(loc, longer, index(share + 1), index(share));
   }
   Value round = loop(mine, 1).getInductionVar();
   Value tileIndex = phase.add(first, round);
@@ -136,18 +134,13 @@ LogicalResult CubePhase::build(const MemRefView &destination, bool accumulate) {
     return {builder.createOrFold<arith::DivUIOp>(loc, from, index(by)),
             builder.createOrFold<arith::RemUIOp>(loc, from, index(by))};
   };
-  // Without batches the outer digit is all that is left: a remainder there would hide from the
-  // synchroniser that tiles with different numbers are different tiles.
-  auto splitOuter = [&](Value from, int64_t by) -> std::pair<Value, Value> {
-    return contraction.batches() == 1 ? std::pair{index(0), from} : split(from, by);
-  };
   Value tileM, tileN, batch, others;
   if (tile.along_m) {
     std::tie(others, tileM) = split(tileIndex, tilesM);
-    std::tie(batch, tileN) = splitOuter(others, tilesN);
+    std::tie(batch, tileN) = split(others, tilesN);
   } else {
     std::tie(others, tileN) = split(tileIndex, tilesN);
-    std::tie(batch, tileM) = splitOuter(others, tilesM);
+    std::tie(batch, tileM) = split(others, tilesM);
   }
   auto part = [&](Value start, int64_t total, int64_t most) -> Value {
     if (total % most == 0)
