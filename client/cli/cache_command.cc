@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cli/commands.h"
 #include "client/cli/format.h"
+#include "client/cli/report_text.h"
 #include "client/cli/session.h"
 
 namespace pyasc::cli {

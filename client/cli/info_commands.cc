@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "client/cli/commands.h"
 #include "client/cli/format.h"
+#include "client/cli/report_text.h"
 #include "client/cli/session.h"
 
 namespace pyasc::cli {

@@ -269,16 +269,6 @@ std::vector<std::string> StatementLines(const v1::CompileReport &report,
   return lines;
 }
 
-template <typename Message> std::string ToJson(const Message &message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string json;
-  (void)google::protobuf::util::MessageToJsonString(message, &json, options);
-  return json;
-}
-
 } // namespace
 
 std::string ReportText(const v1::ProfileReport &report, const std::vector<std::string> &paths) {
@@ -375,15 +365,25 @@ std::string CompileReportText(const v1::Artifact &artifact, const std::vector<st
   return out.Text();
 }
 
-std::string ReportJson(const v1::ProfileReport &report) { return ToJson(report); }
-std::string CompileReportJson(const v1::CompileReport &report) { return ToJson(report); }
+std::string MessageJson(const google::protobuf::Message &message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  (void)google::protobuf::util::MessageToJsonString(message, &json, options);
+  return json;
+}
+
+std::string ReportJson(const v1::ProfileReport &report) { return MessageJson(report); }
+std::string CompileReportJson(const v1::CompileReport &report) { return MessageJson(report); }
 
 std::string FindingsJson(const v1::RunDone &done) {
   if (done.findings().empty())
     return "";
   v1::RunDone findings;
   *findings.mutable_findings() = done.findings();
-  return ToJson(findings);
+  return MessageJson(findings);
 }
 
 } // namespace pyasc::cli

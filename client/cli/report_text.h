@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <google/protobuf/message.h>
+
 #include "pyasc/v1/artifact.pb.h"
 #include "pyasc/v1/execution.pb.h"
 #include "pyasc/v1/report.pb.h"
@@ -22,6 +24,8 @@ std::string CompileReportText(const v1::Artifact &artifact, const std::vector<st
 
 // JSON with the schema's field names; a numeric field that is zero is written, one that was not
 // measured is absent.
+// Every field, by its name in the proto files.
+std::string MessageJson(const google::protobuf::Message &message);
 std::string ReportJson(const v1::ProfileReport &report);
 std::string CompileReportJson(const v1::CompileReport &report);
 // What the sanitizer found, as {"findings": [...]}; "" where it found nothing.

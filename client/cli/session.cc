@@ -11,8 +11,6 @@
 #include <set>
 #include <unistd.h>
 
-#include <google/protobuf/util/json_util.h>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -133,16 +131,6 @@ absl::StatusOr<std::unique_ptr<client::Client>> Connect(const Arguments &argumen
                std::string(connected.status().message()).c_str());
   options.local = true;
   return client::Client::Connect(options);
-}
-
-std::string MessageJson(const google::protobuf::Message &message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string json;
-  (void)google::protobuf::util::MessageToJsonString(message, &json, options);
-  return json;
 }
 
 int Fail(const absl::Status &status) {

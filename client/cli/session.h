@@ -44,9 +44,6 @@ int Fail(const absl::Status &status);
 // As Fail, for what the user typed: exit code 2.
 int UsageError(const absl::Status &status);
 
-// Every field, by its name in the proto files.
-std::string MessageJson(const google::protobuf::Message &message);
-
 // Writes what a flag asked for: to the file `path`, or to standard output when it is "-".
 absl::Status WriteTo(const std::string &path, const std::string &text);
 

@@ -22,13 +22,13 @@
 #include "compiler/transform/passes.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
+#include "proto/contract/schema.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
 
 namespace pyasc::compiler {
 namespace {
 
-constexpr uint32_t kArtifactSchemaVersion = 1;
 // The kernel's symbol while it is lowered: a kernel may be called "exp" or "malloc".
 constexpr llvm::StringLiteral kBody = "pyasc_kernel_body";
 constexpr llvm::StringLiteral kHostEntry = "pyasc_entry";
@@ -136,7 +136,7 @@ bool Compilation::FrontEnd() {
     kernel_.reset();
     return false;
   }
-  artifact_.set_schema_version(kArtifactSchemaVersion);
+  artifact_.set_schema_version(contract::kArtifactSchemaVersion);
   artifact_.set_kernel(kernel_->kernel_name);
   artifact_.set_target(TargetName(request_.target()));
   if (soc_)

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "proto/contract/schema.h"
 #include "proto/contract/tensor_type.h"
 
 using namespace mlir;
@@ -271,7 +272,7 @@ bool isResult(func::FuncOp kernel, unsigned index) {
 
 v1::LaunchContract DescribeKernel(func::FuncOp kernel) {
   v1::LaunchContract contract;
-  contract.set_schema_version(1);
+  contract.set_schema_version(contract::kLaunchSchemaVersion);
   for (BlockArgument argument : kernel.getArguments()) {
     unsigned index = argument.getArgNumber();
     if (isErrorBuffer(kernel, index) || isPrintLog(kernel, index))

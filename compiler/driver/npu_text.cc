@@ -17,6 +17,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
+#include "proto/contract/schema.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -206,7 +207,7 @@ bool describe(ModuleOp module, const BlockNames &block_names, diag::DiagnosticLi
     diagnostics.Error("bad-module", {}, "a module has at most 64 parameters");
     return false;
   }
-  contract->set_schema_version(1);
+  contract->set_schema_version(contract::kLaunchSchemaVersion);
   for (unsigned i = 0; i < parameters; ++i)
     if (!describeParameter(module, i, diagnostics, *contract->add_parameters()))
       return false;
@@ -281,7 +282,7 @@ bool CompileNpuText(const v1::CompileRequest &request, diag::DiagnosticList &dia
   nameBuffers(*module, request.files(0).content());
   if (!verify(*module, diagnostics))
     return false;
-  artifact.set_schema_version(1);
+  artifact.set_schema_version(contract::kArtifactSchemaVersion);
   artifact.set_kernel((*functions.begin()).getName().str());
   artifact.set_target("sim");
   artifact.set_soc(soc->name);

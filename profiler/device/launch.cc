@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "profiler/device/print_log.h"
 #include "proto/contract/launch_expr.h"
+#include "proto/contract/schema.h"
 #include "proto/contract/tensor_type.h"
 
 namespace pyasc::device {
@@ -91,9 +92,9 @@ absl::Status CheckBinding(const v1::PhaseArgument &argument, const v1::LaunchCon
 } // namespace
 
 absl::Status CheckArtifact(const v1::Artifact &artifact, v1::Artifact::CodeCase code) {
-  if (artifact.schema_version() != kArtifactSchemaVersion)
+  if (artifact.schema_version() != contract::kArtifactSchemaVersion)
     return Invalid(absl::StrCat("artifact of schema version ", artifact.schema_version(),
-                                "; this build reads version ", kArtifactSchemaVersion));
+                                "; this build reads version ", contract::kArtifactSchemaVersion));
   if (artifact.code_case() != code)
     return Invalid(
         absl::StrCat("an artifact for target '", artifact.target(), "' cannot run on this device"));
@@ -101,9 +102,9 @@ absl::Status CheckArtifact(const v1::Artifact &artifact, v1::Artifact::CodeCase 
 }
 
 absl::Status CheckContract(const v1::LaunchContract &contract) {
-  if (contract.schema_version() != kLaunchSchemaVersion)
+  if (contract.schema_version() != contract::kLaunchSchemaVersion)
     return Invalid(absl::StrCat("launch contract of schema version ", contract.schema_version(),
-                                "; this build reads version ", kLaunchSchemaVersion));
+                                "; this build reads version ", contract::kLaunchSchemaVersion));
   if (contract.required_features_size() > 0)
     return Invalid(absl::StrCat("the artifact needs the feature '", contract.required_features(0),
                                 "', which this build does not have"));

@@ -12,12 +12,6 @@
 
 namespace pyasc::device {
 
-// The only schema version that this build reads and writes.
-inline constexpr uint32_t kLaunchSchemaVersion = 1;
-
-// The only version of the artifact around it.
-inline constexpr uint32_t kArtifactSchemaVersion = 1;
-
 // Size of the error buffer: four int64.
 inline constexpr int64_t kErrorBufferBytes = 32;
 

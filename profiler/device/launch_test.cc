@@ -1,5 +1,7 @@
 #include "profiler/device/launch.h"
 
+#include "proto/contract/schema.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +24,7 @@ void Push(v1::LaunchExpr *expr, v1::LaunchExpr::Op op, int64_t value = 0) {
 // kernel(A: f32[6,7], n: int64), both phases on one core.
 v1::LaunchContract Contract() {
   v1::LaunchContract contract;
-  contract.set_schema_version(kLaunchSchemaVersion);
+  contract.set_schema_version(contract::kLaunchSchemaVersion);
   v1::Parameter *a = contract.add_parameters();
   a->set_name("A");
   a->mutable_tensor()->set_dtype(v1::DTYPE_FLOAT32);

@@ -1,5 +1,7 @@
 #include "profiler/sim/assembler.h"
 
+#include "proto/contract/schema.h"
+
 namespace pyasc::sim {
 
 using namespace sim_isa;
@@ -48,12 +50,12 @@ v1::SimFunction Assembler::Finish() {
 v1::Artifact MakeArtifact(v1::SimFunction function, std::vector<int64_t> bytes, int64_t blocks,
                           bool error) {
   v1::Artifact a;
-  a.set_schema_version(1);
+  a.set_schema_version(contract::kArtifactSchemaVersion);
   a.set_kernel(function.name());
   a.set_target("sim");
   a.set_soc("ascend910b3");
   v1::LaunchContract &launch = *a.mutable_launch();
-  launch.set_schema_version(1);
+  launch.set_schema_version(contract::kLaunchSchemaVersion);
   v1::Phase &phase = *launch.add_phases();
   phase.set_core(function.core());
   phase.set_entry(function.name());

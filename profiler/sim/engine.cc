@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "profiler/sim/fault.h"
 #include "profiler/sim/text.h"
@@ -404,6 +405,18 @@ void Engine::TryPipe(Core &core, int p, double now) {
       pipe.blocked_since = std::max(now, pipe.last_done);
     pipe.blocked = why;
   };
+  // When a flag of either kind may be raised now: the time it is raised at. Otherwise it waits in
+  // line behind the data that is under way.
+  auto afterWhatIsUnderWay = [&](const auto &operation, const View &view) -> std::optional<double> {
+    if (!request_.data) // nothing happens at the end of what is under way but the flag
+      return std::max(now, pipe.last_done);
+    if (pipe.in_flight.empty())
+      return now;
+    const double done = pipe.in_flight.back().done;
+    pipe.in_flight.push_back({operation, done, view});
+    Push(done, EventKind::kComplete, core, p);
+    return std::nullopt;
+  };
   while (!pipe.queue.empty() && !pipe.transfer && status_.ok()) {
     const Queued &head = pipe.queue.front();
     if (head.ready > now)
@@ -412,15 +425,8 @@ void Engine::TryPipe(Core &core, int p, double now) {
     switch (head.operation.descriptor->op) {
     case PipeOp::kSetFlag: {
       const View view = core.checker.Release(id);
-      if (!request_.data) { // nothing happens at the end of what is under way but the flag
-        Raise(core, head.operation, std::max(now, pipe.last_done), view);
-      } else if (pipe.in_flight.empty()) {
-        Raise(core, head.operation, now, view);
-      } else {
-        const double done = pipe.in_flight.back().done;
-        pipe.in_flight.push_back({head.operation, done, view});
-        Push(done, EventKind::kComplete, core, p);
-      }
+      if (const std::optional<double> at = afterWhatIsUnderWay(head.operation, view))
+        Raise(core, head.operation, *at, view);
       pop();
       break;
     }
@@ -438,15 +444,8 @@ void Engine::TryPipe(Core &core, int p, double now) {
     }
     case PipeOp::kCrossSet: {
       const View view = core.checker.Export(id);
-      const double done = request_.data
-                              ? (pipe.in_flight.empty() ? now : pipe.in_flight.back().done)
-                              : std::max(now, pipe.last_done);
-      if (!request_.data || pipe.in_flight.empty()) {
-        SetCross(core, head.operation, done, view);
-      } else {
-        pipe.in_flight.push_back({head.operation, done, view});
-        Push(done, EventKind::kComplete, core, p);
-      }
+      if (const std::optional<double> at = afterWhatIsUnderWay(head.operation, view))
+        SetCross(core, head.operation, *at, view);
       pop();
       break;
     }

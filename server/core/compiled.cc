@@ -5,11 +5,10 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "proto/contract/schema.h"
 
 namespace pyasc::server {
 namespace {
-
-constexpr uint32_t kArtifactSchema = 1;
 
 // OK when an ELF file is all there: a compiler that runs out of disk may leave the first part of
 // one behind and report success.
@@ -56,9 +55,9 @@ const char *TargetName(v1::Target target) {
 absl::Status CheckArtifact(std::string_view bytes, v1::Artifact *artifact) {
   if (!artifact->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     return absl::DataLossError("the artifact is cut off or damaged");
-  if (artifact->schema_version() != kArtifactSchema)
+  if (artifact->schema_version() != contract::kArtifactSchemaVersion)
     return absl::DataLossError(absl::StrCat("the artifact has schema ", artifact->schema_version(),
-                                            ", not ", kArtifactSchema));
+                                            ", not ", contract::kArtifactSchemaVersion));
   // No phase is legal: a kernel on tensors without elements has nothing to do.
   if (artifact->code_case() == v1::Artifact::CODE_NOT_SET)
     return absl::DataLossError("the artifact has no code");
