@@ -4,6 +4,7 @@
 
 #include "grpcpp/support/proto_buffer_reader.h"
 #include "server/core/service_error.h"
+#include "server/rpc/check_request.h"
 #include "spdlog/spdlog.h"
 
 namespace pyasc::server {
@@ -35,116 +36,32 @@ grpc::ByteBuffer MakeReply(const CompileAnswer &answer, int64_t service_ns) {
   return grpc::ByteBuffer(slices, 2);
 }
 
-// One Compile call. Answer and cancellation race for it: the first one finishes it.
-class CompileCall final : public grpc::ServerUnaryReactor {
+// A unary call whose answer comes later, from another thread. Answer and cancellation race for it:
+// the first one finishes it.
+template <typename Answer> class AnsweredCall final : public grpc::ServerUnaryReactor {
 public:
-  CompileCall(ServiceContext &service, grpc::ByteBuffer *reply)
-      : scope_(service, "Compile"), reply_(reply), state_(std::make_shared<State>()) {
+  // Fills the reply from the answer; `service_ns`: the time of the call so far.
+  using Deliver = std::function<absl::Status(Answer, int64_t service_ns)>;
+
+  AnsweredCall(ServiceContext &service, const char *method, Deliver deliver)
+      : scope_(service, method), deliver_(std::move(deliver)), state_(std::make_shared<State>()) {
     state_->call = this;
   }
 
-  void Start(ServiceContext &service, grpc::CallbackServerContext *context,
-             const grpc::ByteBuffer *bytes) {
-    v1::CompileRequest request;
-    absl::Status status = scope_.Enter(*context);
-    if (status.ok()) {
-      grpc::ByteBuffer copy(*bytes);
-      if (!grpc::SerializationTraits<v1::CompileRequest>::Deserialize(&copy, &request).ok())
-        status = absl::InvalidArgumentError("the request is no CompileRequest");
-    }
-    if (status.ok())
-      status = CheckKnownFields(request, *context, service.backend);
-    if (status.ok())
-      status = CheckCompileRequest(request);
-    if (!status.ok())
-      return state_->FinishOnce([&](CompileCall &call) { call.End(ToGrpcStatus(status)); });
-    NameRequest(&request, *context);
-    scope_.About(request.request_id(), request.kernel());
-    const Caller caller = scope_.caller();
-    // After this line the call may be over and this object gone: only `state` may be touched.
+  CallScope &scope() { return scope_; }
+  // REQUIRES: exactly one of Refuse and Start is called, once.
+  void Refuse(const absl::Status &status) {
+    state_->FinishOnce([&](AnsweredCall &call) { call.End(ToGrpcStatus(status)); });
+  }
+  // `submit` is given what takes the answer, and returns the work that is under way.
+  template <typename Submit> void Start(Submit submit) {
+    // Once it is submitted the call may be over and this object gone: only `state` may be touched.
     std::shared_ptr<State> state = state_;
-    PendingPtr pending =
-        service.backend.Compile(std::move(request), caller, [state](const CompileAnswer &answer) {
-          state->FinishOnce([&](CompileCall &call) { call.Deliver(answer); });
-        });
-    state->SetPending(std::move(pending));
-  }
-
-  void OnCancel() override {
-    std::shared_ptr<State> state = state_;
-    state->FinishOnce([](CompileCall &call) { call.End(grpc::Status::CANCELLED); });
-    state->CancelPending();
-  }
-  void OnDone() override { delete this; }
-
-private:
-  struct State {
-    void FinishOnce(const std::function<void(CompileCall &)> &finish) {
-      if (!finished.exchange(true))
-        finish(*call);
-    }
-    void SetPending(PendingPtr p) {
-      std::lock_guard lock(mutex);
-      pending = std::move(p);
-      if (cancelled && pending)
-        pending->Cancel();
-    }
-    void CancelPending() {
-      std::lock_guard lock(mutex);
-      cancelled = true;
-      if (pending)
-        pending->Cancel();
-    }
-    CompileCall *call = nullptr; // alive as long as `finished` is false
-    std::atomic<bool> finished{false};
-    std::mutex mutex;
-    PendingPtr pending;
-    bool cancelled = false;
-  };
-
-  void Deliver(const CompileAnswer &answer) {
-    if (answer.compiled.ok())
-      *reply_ = MakeReply(answer, scope_.elapsed_ns());
-    End(ToGrpcStatus(answer.compiled.status()));
-  }
-  void End(const grpc::Status &status) {
-    scope_.Ends(status);
-    Finish(status);
-  }
-
-  CallScope scope_;
-  grpc::ByteBuffer *reply_;
-  std::shared_ptr<State> state_;
-};
-
-// One Check call. Answer and cancellation race for it, as in a CompileCall.
-class CheckCall final : public grpc::ServerUnaryReactor {
-public:
-  CheckCall(ServiceContext &service, v1::CheckReply *reply)
-      : scope_(service, "Check"), reply_(reply), state_(std::make_shared<State>()) {
-    state_->call = this;
-  }
-
-  void Start(ServiceContext &service, const grpc::CallbackServerContext &context,
-             v1::CheckRequest request) {
-    absl::Status status = scope_.Enter(context);
-    if (status.ok())
-      status = CheckKnownFields(request, context, service.backend);
-    if (status.ok())
-      status = CheckCompileRequest(AsCompile(request));
-    std::shared_ptr<State> state = state_;
-    if (!status.ok())
-      return state->FinishOnce([&](CheckCall &call) { call.End(ToGrpcStatus(status)); });
-    if (request.request_id().empty())
-      request.set_request_id(NewRequestId());
-    PendingPtr pending = service.backend.Check(std::move(request), scope_.caller(),
-                                               [state](absl::StatusOr<v1::CheckReply> answer) {
-                                                 state->FinishOnce([&](CheckCall &call) {
-                                                   if (answer.ok())
-                                                     *call.reply_ = *std::move(answer);
-                                                   call.End(ToGrpcStatus(answer.status()));
-                                                 });
-                                               });
+    PendingPtr pending = submit([state](Answer answer) {
+      state->FinishOnce([&](AnsweredCall &call) {
+        call.End(ToGrpcStatus(call.deliver_(std::move(answer), call.scope_.elapsed_ns())));
+      });
+    });
     std::lock_guard lock(state->mutex);
     state->pending = std::move(pending);
     if (state->cancelled && state->pending)
@@ -153,7 +70,7 @@ public:
 
   void OnCancel() override {
     std::shared_ptr<State> state = state_;
-    state->FinishOnce([](CheckCall &call) { call.End(grpc::Status::CANCELLED); });
+    state->FinishOnce([](AnsweredCall &call) { call.End(grpc::Status::CANCELLED); });
     std::lock_guard lock(state->mutex);
     state->cancelled = true;
     if (state->pending)
@@ -163,33 +80,36 @@ public:
 
 private:
   struct State {
-    void FinishOnce(const std::function<void(CheckCall &)> &finish) {
+    template <typename Finish> void FinishOnce(Finish finish) {
       if (!finished.exchange(true))
         finish(*call);
     }
-    CheckCall *call = nullptr; // alive as long as `finished` is false
+    AnsweredCall *call = nullptr; // alive as long as `finished` is false
     std::atomic<bool> finished{false};
     std::mutex mutex;
     PendingPtr pending;
     bool cancelled = false;
   };
 
-  static v1::CompileRequest AsCompile(const v1::CheckRequest &request) {
-    v1::CompileRequest compile;
-    *compile.mutable_files() = request.files();
-    *compile.mutable_constants() = request.constants();
-    compile.set_target(request.target());
-    return compile;
-  }
   void End(const grpc::Status &status) {
     scope_.Ends(status);
     Finish(status);
   }
 
   CallScope scope_;
-  v1::CheckReply *reply_;
+  Deliver deliver_;
   std::shared_ptr<State> state_;
 };
+
+// What a check has in common with a compile: the same is asked of it.
+v1::CompileRequest AsCompile(const v1::CheckRequest &request) {
+  v1::CompileRequest compile;
+  *compile.mutable_files() = request.files();
+  *compile.mutable_constants() = request.constants();
+  *compile.mutable_arguments() = request.arguments();
+  compile.set_target(request.target());
+  return compile;
+}
 
 // One CompileBatch call: at most kBatchWindow items under way, one write at a time. Items that end
 // after the call has still hold `state`, never the call.
@@ -329,10 +249,34 @@ private:
 } // namespace
 
 grpc::ServerUnaryReactor *CompilerServiceImpl::Compile(grpc::CallbackServerContext *context,
-                                                       const grpc::ByteBuffer *request,
+                                                       const grpc::ByteBuffer *bytes,
                                                        grpc::ByteBuffer *reply) {
-  auto *call = new CompileCall(service_, reply);
-  call->Start(service_, context, request);
+  auto *call = new AnsweredCall<CompileAnswer>(
+      service_, "Compile", [reply](const CompileAnswer &answer, int64_t service_ns) {
+        if (answer.compiled.ok())
+          *reply = MakeReply(answer, service_ns);
+        return answer.compiled.status();
+      });
+  v1::CompileRequest request;
+  absl::Status status = call->scope().Enter(*context);
+  grpc::ByteBuffer copy(*bytes);
+  if (status.ok() &&
+      !grpc::SerializationTraits<v1::CompileRequest>::Deserialize(&copy, &request).ok())
+    status = absl::InvalidArgumentError("the request is no CompileRequest");
+  if (status.ok())
+    status = CheckKnownFields(request, *context, service_.backend);
+  if (status.ok())
+    status = CheckCompileRequest(request);
+  if (!status.ok()) {
+    call->Refuse(status);
+    return call;
+  }
+  NameRequest(&request, *context);
+  call->scope().About(request.request_id(), request.kernel());
+  const Caller caller = call->scope().caller();
+  call->Start([&](auto answer) {
+    return service_.backend.Compile(std::move(request), caller, std::move(answer));
+  });
   return call;
 }
 
@@ -345,10 +289,30 @@ CompilerServiceImpl::CompileBatch(grpc::CallbackServerContext *context,
 }
 
 grpc::ServerUnaryReactor *CompilerServiceImpl::Check(grpc::CallbackServerContext *context,
-                                                     const v1::CheckRequest *request,
+                                                     const v1::CheckRequest *given,
                                                      v1::CheckReply *reply) {
-  auto *call = new CheckCall(service_, reply);
-  call->Start(service_, *context, *request);
+  using Answer = absl::StatusOr<v1::CheckReply>;
+  auto *call = new AnsweredCall<Answer>(service_, "Check", [reply](Answer answer, int64_t) {
+    if (answer.ok())
+      *reply = *std::move(answer);
+    return answer.status();
+  });
+  v1::CheckRequest request = *given;
+  absl::Status status = call->scope().Enter(*context);
+  if (status.ok())
+    status = CheckKnownFields(request, *context, service_.backend);
+  if (status.ok())
+    status = CheckCompileRequest(AsCompile(request));
+  if (!status.ok()) {
+    call->Refuse(status);
+    return call;
+  }
+  if (request.request_id().empty())
+    request.set_request_id(NewRequestId());
+  const Caller caller = call->scope().caller();
+  call->Start([&](auto answer) {
+    return service_.backend.Check(std::move(request), caller, std::move(answer));
+  });
   return call;
 }
 

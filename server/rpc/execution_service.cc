@@ -1,6 +1,7 @@
 #include "server/rpc/execution_service.h"
 
 #include "server/core/service_error.h"
+#include "server/rpc/check_request.h"
 #include "server/rpc/run_call.h"
 #include "server/rpc/run_flow.h"
 
@@ -43,7 +44,7 @@ absl::Status ExecutionServiceImpl::StartProfile(const v1::ProfileRequest &reques
     return s;
   v1::RunStart start = request.run();
   NameRequest(start.mutable_compile(), context);
-  if (absl::Status s = CheckCompileRequest(start.compile()); !s.ok())
+  if (absl::Status s = CheckRunStart(start, /*chunks_allowed=*/false); !s.ok())
     return s;
   // The reply has no place for tensors.
   if (!start.options().outputs().empty())
@@ -51,7 +52,7 @@ absl::Status ExecutionServiceImpl::StartProfile(const v1::ProfileRequest &reques
                         "Profile sends no outputs back; use Run for them",
                         {.reason = "INVALID_REQUEST"});
   auto inputs = std::make_shared<RunInputs>(service_, tenant);
-  if (absl::Status s = inputs->Accept(start, /*chunks_allowed=*/false); !s.ok())
+  if (absl::Status s = inputs->Accept(start); !s.ok())
     return s;
   if (absl::Status s = inputs->Seal(); !s.ok())
     return s;

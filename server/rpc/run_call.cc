@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/core/service_error.h"
+#include "server/rpc/check_request.h"
 
 namespace pyasc::server {
 namespace {
@@ -66,9 +67,9 @@ absl::Status RunCall::TakeStart() {
   start_ = std::move(*request_.mutable_start());
   NameRequest(start_.mutable_compile(), *context_);
   scope_.About(start_.compile().request_id(), start_.compile().kernel());
-  if (absl::Status s = CheckCompileRequest(start_.compile()); !s.ok())
+  if (absl::Status s = CheckRunStart(start_, /*chunks_allowed=*/true); !s.ok())
     return s;
-  return inputs_->Accept(start_, /*chunks_allowed=*/true);
+  return inputs_->Accept(start_);
 }
 
 void RunCall::StartFlow() {

@@ -6,8 +6,10 @@
 #include "proto/contract/launch_expr.h"
 #include "proto/contract/tensor_type.h"
 #include "server/core/keys.h"
+#include "server/core/scalar_bits.h"
 #include "server/core/service_error.h"
 #include "server/process/frame.h"
+#include "server/rpc/check_request.h"
 #include "spdlog/spdlog.h"
 
 namespace pyasc::server {
@@ -115,6 +117,12 @@ void RunFlow::OnCompiled(const CompileAnswer &answer) {
     return End(std::move(result));
   }
   result.status = Prepare(compiled);
+  if (refusal_) {
+    result.status = absl::OkStatus();
+    result.done.set_outcome(v1::OUTCOME_REJECTED);
+    *result.done.add_diagnostics() = *std::move(refusal_);
+    return End(std::move(result));
+  }
   if (!result.status.ok())
     return End(std::move(result));
   {
@@ -202,6 +210,17 @@ absl::Status RunFlow::AddArgument(const v1::Parameter &parameter,
     return Invalid(absl::StrCat("the argument '", parameter.name(), "' must be a ",
                                 parameter.has_tensor() ? "tensor" : "number"));
   if (!parameter.has_tensor()) {
+    // A wrong argument, as one of another type is: the caller hears of it as of those.
+    if (absl::StatusOr<uint64_t> bits = ScalarBits(found->scalar(), parameter.scalar());
+        !bits.ok()) {
+      v1::Diagnostic &refusal = refusal_.emplace();
+      refusal.set_severity(v1::SEVERITY_ERROR);
+      refusal.set_code("argument-overflow");
+      refusal.set_message(absl::StrCat("the argument for parameter '", parameter.name(), "' ",
+                                       bits.status().message()));
+      *refusal.mutable_range() = parameter.range();
+      return bits.status();
+    }
     *to.mutable_scalar() = found->scalar();
     if (found->scalar().has_int_value())
       value.scalar = found->scalar().int_value();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,7 @@ private:
   v1::Artifact artifact_;
   std::shared_ptr<LaunchWork> work_;
   std::vector<OutputTensor> outputs_;
+  std::optional<v1::Diagnostic> refusal_; // of an argument that the kernel cannot take
 
   std::mutex mutex_;
   PendingPtr pending_;

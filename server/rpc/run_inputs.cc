@@ -10,10 +10,7 @@
 namespace pyasc::server {
 namespace {
 
-constexpr size_t kMaxInlineBytes = 64 << 10; // TensorValue.inline_data
-constexpr size_t kMaxChunkBytes = 1 << 20;   // TensorChunk
-// One descriptor a tensor goes to the worker; outputs need some, too.
-constexpr size_t kMaxTensors = 32;
+constexpr size_t kMaxChunkBytes = 1 << 20; // TensorChunk
 
 absl::Status Invalid(std::string message) {
   return ServiceError(absl::StatusCode::kInvalidArgument, std::move(message),
@@ -49,69 +46,33 @@ absl::Status ByteLease::Take(int64_t bytes, const char *what) {
   return absl::OkStatus();
 }
 
-absl::Status RunInputs::Accept(v1::RunStart &start, bool chunks_allowed) {
-  std::set<std::string> seen;
+absl::Status RunInputs::Accept(v1::RunStart &start) {
   for (v1::ArgumentValue &argument : *start.mutable_arguments()) {
     const std::string &name = argument.name();
-    if (!seen.insert(name).second)
-      return Invalid(absl::StrCat("the argument '", name, "' is given twice"));
-    if (argument.kind_case() == v1::ArgumentValue::KIND_NOT_SET)
-      return Invalid(absl::StrCat("the argument '", name, "' has no value"));
-    const bool generated = argument.kind_case() == v1::ArgumentValue::kGenerated;
-    if (!generated && argument.kind_case() != v1::ArgumentValue::kTensor)
-      continue;
-    const v1::TensorType &type = generated ? argument.generated().type() : argument.tensor().type();
-    absl::StatusOr<int64_t> bytes = contract::TensorBytes(type);
-    if (!bytes.ok())
-      return Invalid(absl::StrCat("the argument '", name, "': ", bytes.status().message()));
-    if (generated) {
+    const std::string what = absl::StrCat("the argument '", name, "'");
+    if (argument.kind_case() == v1::ArgumentValue::kGenerated) {
       // Lives in the worker, but costs the machine the same, unless nothing is computed with it.
-      if (argument.generated().kind() == v1::GeneratedTensor::KIND_UNSPECIFIED)
-        return Invalid(absl::StrCat("the argument '", name, "' is generated from nothing"));
-      const bool random = argument.generated().kind() == v1::GeneratedTensor::KIND_UNIFORM ||
-                          argument.generated().kind() == v1::GeneratedTensor::KIND_NORMAL;
-      if (random && !contract::IsFloat(type.dtype()))
-        return Invalid(absl::StrCat("the argument '", name, "': random numbers are made for ",
-                                    "floating-point tensors only, not ",
-                                    contract::LongName(type.dtype()),
-                                    "; use zeros, ones or an array"));
-      if (!random && argument.generated().kind() != v1::GeneratedTensor::KIND_ZEROS &&
-          argument.generated().kind() != v1::GeneratedTensor::KIND_ONES)
-        return Invalid(absl::StrCat("the argument '", name, "' is generated from an unknown kind"));
-      if (absl::Status s = lease_.Take(start.options().timing_only() ? 0 : *bytes,
-                                       absl::StrCat("the argument '", name, "'").c_str());
-          !s.ok())
+      const int64_t bytes =
+          start.options().timing_only() ? 0 : *contract::TensorBytes(argument.generated().type());
+      if (absl::Status s = lease_.Take(bytes, what.c_str()); !s.ok())
         return s;
       continue;
     }
-    if (tensors_.size() >= kMaxTensors)
-      return Invalid(absl::StrCat("more than ", kMaxTensors, " tensors"));
+    if (argument.kind_case() != v1::ArgumentValue::kTensor)
+      continue;
     v1::TensorValue &value = *argument.mutable_tensor();
-    if (value.storage_case() == v1::TensorValue::kBufferHandle)
-      return ServiceError(absl::StatusCode::kUnimplemented,
-                          "this service leases no device buffers: send the tensor",
-                          {.reason = "NO_BUFFER_HANDLES"});
-    Tensor tensor{type, {}, 0, value.storage_case() == v1::TensorValue::kChunked};
-    if (tensor.chunked && !chunks_allowed)
-      return Invalid(absl::StrCat("the argument '", name,
-                                  "' is chunked; here it must be inline or generated"));
-    if (!tensor.chunked && static_cast<int64_t>(value.inline_data().size()) != *bytes)
-      return Invalid(absl::StrCat("the argument '", name, "' of type ", contract::TypeName(type),
-                                  " has ", value.inline_data().size(), " bytes, not ", *bytes));
-    if (value.inline_data().size() > kMaxInlineBytes)
-      return Invalid(absl::StrCat("the argument '", name, "' has ", value.inline_data().size(),
-                                  " bytes inline; above ", kMaxInlineBytes, " send chunks"));
-    if (absl::Status s = lease_.Take(*bytes, absl::StrCat("the argument '", name, "'").c_str());
-        !s.ok())
+    const int64_t bytes = *contract::TensorBytes(value.type());
+    Tensor tensor{value.type(), {}, 0, value.storage_case() == v1::TensorValue::kChunked};
+    if (absl::Status s = lease_.Take(bytes, what.c_str()); !s.ok())
       return s;
-    absl::StatusOr<SharedMemory> memory = SharedMemory::Create(*bytes);
+    absl::StatusOr<SharedMemory> memory = SharedMemory::Create(bytes);
     if (!memory.ok())
       return memory.status();
     tensor.memory = *std::move(memory);
     if (!tensor.chunked) {
       if (absl::Status s = tensor.memory.Write(0, value.inline_data()); !s.ok())
         return s;
-      tensor.filled = *bytes;
+      tensor.filled = bytes;
       value.clear_inline_data();
     }
     tensors_.emplace(name, std::move(tensor));

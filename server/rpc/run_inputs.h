@@ -44,9 +44,9 @@ public:
   };
 
   RunInputs(ServiceContext &service, TenantPtr tenant) : lease_(service, std::move(tenant)) {}
-  // Takes the arguments of `start`; inline data is moved out of it. INVALID_ARGUMENT,
-  // RESOURCE_EXHAUSTED, UNIMPLEMENTED (buffer handles).
-  absl::Status Accept(v1::RunStart &start, bool chunks_allowed);
+  // Takes the arguments of `start`; inline data is moved out of it. RESOURCE_EXHAUSTED.
+  // REQUIRES: CheckRunStart() let it pass.
+  absl::Status Accept(v1::RunStart &start);
   absl::Status Append(const v1::TensorChunk &chunk);
   // All chunks are there. Afterwards nobody can write the tensors any more.
   absl::Status Seal();

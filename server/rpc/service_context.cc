@@ -11,41 +11,8 @@
 namespace pyasc::server {
 namespace {
 
-constexpr size_t kMaxSourceBytes = 1 << 20; // SourceFile.content
-
 int64_t NowNs() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
-
-// Path of the first thing in `message` that this build does not know.
-std::optional<std::string> FindUnknown(const google::protobuf::Message &message) {
-  using google::protobuf::FieldDescriptor;
-  const google::protobuf::Reflection *reflection = message.GetReflection();
-  const auto &unknown = reflection->GetUnknownFields(message);
-  if (!unknown.empty())
-    return absl::StrCat("field number ", unknown.field(0).number(), " of ",
-                        message.GetDescriptor()->full_name());
-  std::vector<const FieldDescriptor *> fields;
-  reflection->ListFields(message, &fields);
-  for (const FieldDescriptor *field : fields) {
-    const int size = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
-    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      for (int i = 0; i < size; ++i) {
-        const auto &child = field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
-                                                 : reflection->GetMessage(message, field);
-        if (auto found = FindUnknown(child))
-          return found;
-      }
-    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
-      for (int i = 0; i < size; ++i) {
-        const int value = field->is_repeated() ? reflection->GetRepeatedEnumValue(message, field, i)
-                                               : reflection->GetEnumValue(message, field);
-        if (!field->enum_type()->FindValueByNumber(value))
-          return absl::StrCat("value ", value, " of ", field->enum_type()->full_name());
-      }
-    }
-  }
-  return std::nullopt;
 }
 
 // "00-<32 hex>-<16 hex>-<2 hex>", as W3C Trace Context has it.
@@ -56,11 +23,6 @@ bool IsTraceparent(std::string_view text) {
     if (i != 2 && i != 35 && i != 52 && !absl::ascii_isxdigit(text[i]))
       return false;
   return true;
-}
-
-absl::Status Invalid(std::string message) {
-  return ServiceError(absl::StatusCode::kInvalidArgument, std::move(message),
-                      {.reason = "INVALID_REQUEST"});
 }
 
 } // namespace
@@ -119,43 +81,6 @@ grpc::Status ToGrpcStatus(const absl::Status &status) {
   google::rpc::Status rpc = ToRpcStatus(status);
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), rpc.message(),
                       rpc.details().empty() ? "" : rpc.SerializeAsString());
-}
-
-absl::Status CheckKnownFields(const google::protobuf::Message &request,
-                              const grpc::CallbackServerContext &context, const Backend &backend) {
-  std::optional<std::string> unknown = FindUnknown(request);
-  if (!unknown)
-    return absl::OkStatus();
-  std::string client = "unknown";
-  const auto &metadata = context.client_metadata();
-  if (auto found = metadata.find(kClientBuildHeader); found != metadata.end())
-    client = std::string(found->second.data(), std::min<size_t>(found->second.size(), 128));
-  const std::string &server = backend.capabilities().build_id();
-  return ServiceError(
-      absl::StatusCode::kFailedPrecondition,
-      absl::StrCat("the request has ", *unknown,
-                   ", which this service does not know; client build ", client, ", service build ",
-                   server, ": use a client and a service of one version"),
-      {.reason = "UNKNOWN_FIELD",
-       .metadata = {{"what", *unknown}, {"client_build", client}, {"service_build", server}}});
-}
-
-absl::Status CheckCompileRequest(const v1::CompileRequest &request) {
-  if (request.files().empty())
-    return Invalid("the request has no source file");
-  size_t bytes = 0;
-  for (const v1::SourceFile &file : request.files())
-    bytes += file.content().size();
-  if (bytes > kMaxSourceBytes)
-    return Invalid(absl::StrCat("the sources have ", bytes, " bytes; at most ", kMaxSourceBytes,
-                                " are taken"));
-  if (request.target() == v1::TARGET_UNSPECIFIED)
-    return Invalid("the request names no target");
-  for (const v1::CapturedConstant &constant : request.constants())
-    if (constant.file() >= static_cast<uint32_t>(request.files_size()))
-      return Invalid(absl::StrCat("the constant '", constant.name(), "' is of file ",
-                                  constant.file(), ", and there are ", request.files_size()));
-  return absl::OkStatus();
 }
 
 std::string NewRequestId() {

@@ -11,7 +11,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "google/protobuf/message.h"
 #include "grpcpp/grpcpp.h"
 #include "server/core/backend.h"
 #include "server/metrics/metrics.h"
@@ -67,14 +66,6 @@ struct ServiceContext {
 inline constexpr char kClientBuildHeader[] = "x-pyasc-build";
 
 grpc::Status ToGrpcStatus(const absl::Status &status);
-
-// FAILED_PRECONDITION when `request` has, at any depth, a field or an enum value that this build
-// does not know: the answer would be one to another question.
-absl::Status CheckKnownFields(const google::protobuf::Message &request,
-                              const grpc::CallbackServerContext &context, const Backend &backend);
-
-// What can be said of a compile request without looking at the kernel: INVALID_ARGUMENT.
-absl::Status CheckCompileRequest(const v1::CompileRequest &request);
 
 // "12ab34cd-7": for logs, where the caller gave none.
 std::string NewRequestId();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "server/core/service_error.h"
+#include "server/rpc/check_request.h"
 
 namespace pyasc::server {
 namespace {

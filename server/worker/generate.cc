@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/contract/tensor_type.h"
-#include "server/worker/scalar_bits.h"
+#include "server/core/scalar_bits.h"
 
 namespace pyasc::server {
 namespace {

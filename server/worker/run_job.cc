@@ -10,8 +10,8 @@
 #include "proto/contract/launch_expr.h"
 #include "proto/contract/tensor_type.h"
 #include "server/core/compiled.h"
+#include "server/core/scalar_bits.h"
 #include "server/worker/generate.h"
-#include "server/worker/scalar_bits.h"
 
 namespace pyasc::server {
 

@@ -6,7 +6,7 @@ import time
 import grpc
 import pytest
 from conftest import TIME_LIMIT, cmdline, details, in_threads, request, wait_for
-from pyasc.v1 import artifact_pb2, compile_pb2, service_pb2
+from pyasc.v1 import artifact_pb2, compile_pb2, execution_pb2, service_pb2, tensor_pb2
 
 OK, REJECTED, FAILED = (compile_pb2.OUTCOME_OK, compile_pb2.OUTCOME_REJECTED,
                         compile_pb2.OUTCOME_FAILED)
@@ -239,6 +239,49 @@ def test_requests_that_make_no_sense_are_invalid(daemon, message):
         daemon.compiler.Compile(message)
     assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
     assert details(error.value)["ErrorInfo"].reason == "INVALID_REQUEST"
+
+
+def twice(message):
+    message.arguments.add(name="A").scalar = tensor_pb2.DTYPE_INT64
+
+
+REFUSED = {
+    "no file": lambda m: m.ClearField("files"),
+    "precision": lambda m: setattr(m.options, "precision", "x"),
+    "argument twice": twice,
+    "argument of no kind": lambda m: m.arguments.add(name="C"),
+    "scalar of no type": lambda m: m.arguments.add(name="C", scalar=0),
+    "constant without a value": lambda m: m.arguments.add(name="C").constexpr_value.SetInParent(),
+    "negative extent": lambda m: m.arguments[0].tensor.shape.append(-1),
+    "constant twice": lambda m: m.constants.extend(
+        [compile_pb2.CapturedConstant(file=0, name="N")] * 2),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_every_way_in_refuses_the_same_requests(daemon, name):
+    message = request("one")
+    REFUSED[name](message)
+    check = compile_pb2.CheckRequest(files=message.files, constants=message.constants,
+                                     arguments=message.arguments, target=message.target)
+    start = execution_pb2.RunStart(compile=message)
+    ways = {
+        "Compile": lambda: daemon.compiler.Compile(message),
+        "Check": lambda: daemon.compiler.Check(check),
+        "Run": lambda: list(daemon.execution.Run(iter([execution_pb2.RunRequest(start=start)]))),
+        "Profile": lambda: daemon.execution.Profile(execution_pb2.ProfileRequest(run=start)),
+    }
+    if name == "precision":
+        del ways["Check"]  # has no options
+    said = set()
+    for way, call in ways.items():
+        with pytest.raises(grpc.RpcError) as error:
+            call()
+        assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT, way
+        said.add(error.value.details())
+    batch = compile_pb2.CompileBatchRequest(requests=[message])
+    said.add(list(daemon.compiler.CompileBatch(batch))[0].error.message)
+    assert len(said) == 1 and daemon.stats().compiles == 0, said
 
 
 def test_a_batch_answers_every_item(daemon):

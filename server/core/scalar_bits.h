@@ -1,6 +1,6 @@
 // A Python number as the bits of a kernel's scalar parameter.
-#ifndef PYASC_SERVER_WORKER_SCALAR_BITS_H
-#define PYASC_SERVER_WORKER_SCALAR_BITS_H
+#ifndef PYASC_SERVER_CORE_SCALAR_BITS_H
+#define PYASC_SERVER_CORE_SCALAR_BITS_H
 
 #include <cstdint>
 
@@ -18,4 +18,4 @@ uint64_t FloatBits(double value, v1::DType dtype);
 
 } // namespace pyasc::server
 
-#endif // PYASC_SERVER_WORKER_SCALAR_BITS_H
+#endif // PYASC_SERVER_CORE_SCALAR_BITS_H

@@ -1,4 +1,4 @@
-#include "server/worker/scalar_bits.h"
+#include "server/core/scalar_bits.h"
 
 #include <bit>
 #include <cmath>
