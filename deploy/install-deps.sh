@@ -10,10 +10,10 @@ packages=(
   llvm-19-dev llvm-19-tools libmlir-19-dev mlir-19-tools libyaml-cpp-dev
   # service
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler librocksdb-dev
-  libspdlog-dev libfmt-dev prometheus-cpp-dev libcivetweb-dev libabsl-dev libssl-dev zlib1g-dev libseccomp-dev
+  libspdlog-dev libfmt-dev prometheus-cpp-dev libcivetweb-dev libabsl-dev libssl-dev zlib1g-dev libseccomp-dev libhiredis-dev
   # tests and the Python package
   libgtest-dev libgmock-dev python3 python3-numpy python3-grpcio python3-protobuf python3-pytest python3-yaml
-  python3-setuptools python3-wheel python3-jsonschema curl procps dpkg-dev openssl haproxy
+  python3-setuptools python3-wheel python3-jsonschema curl procps dpkg-dev openssl haproxy redis-server
 )
 
 if [ "${1:-}" = --list ]; then printf '%s\n' "${packages[@]}"; exit 0; fi

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "spdlog/spdlog.h"
 
@@ -16,7 +17,12 @@ ArtifactCache::ArtifactCache(Options options, Metrics &metrics)
       memory_misses_(metrics.cache_requests_total.Add({{"tier", "memory"}, {"result", "miss"}})),
       disk_hits_(metrics.cache_requests_total.Add({{"tier", "disk"}, {"result", "hit"}})),
       disk_misses_(metrics.cache_requests_total.Add({{"tier", "disk"}, {"result", "miss"}})),
+      redis_hits_(metrics.cache_requests_total.Add({{"tier", "redis"}, {"result", "hit"}})),
+      redis_misses_(metrics.cache_requests_total.Add({{"tier", "redis"}, {"result", "miss"}})),
+      redis_failures_(metrics.cache_write_failures_total.Add({{"tier", "redis"}})),
+      redis_forged_(metrics.cache_corrupt_records_total.Add({{"tier", "redis"}})),
       disk_read_(metrics.cache_read_seconds.Add({{"tier", "disk"}}, Metrics::RpcBuckets())),
+      redis_read_(metrics.cache_read_seconds.Add({{"tier", "redis"}}, Metrics::RpcBuckets())),
       write_failures_(metrics.cache_write_failures_total.Add({{"tier", "disk"}})),
       corrupt_(metrics.cache_corrupt_records_total.Add({{"tier", "disk"}})),
       damaged_(metrics.cache_damaged_logs_total.Add({{"tier", "disk"}})),
@@ -26,11 +32,14 @@ ArtifactCache::ArtifactCache(Options options, Metrics &metrics)
       evicted_age_(metrics.cache_evicted_bytes_total.Add({{"tier", "disk"}, {"reason", "age"}})),
       evicted_memory_(
           metrics.cache_evicted_bytes_total.Add({{"tier", "memory"}, {"reason", "size"}})),
+      redis_usable_(metrics.cache_usable.Add({{"tier", "redis"}})),
       usable_(metrics.cache_usable.Add({{"tier", "disk"}})),
       memory_bytes_gauge_(metrics.cache_bytes.Add({{"tier", "memory"}})),
       disk_bytes_gauge_(metrics.cache_bytes.Add({{"tier", "disk"}})),
       memory_entries_(metrics.cache_entries.Add({{"tier", "memory"}})),
       disk_entries_(metrics.cache_entries.Add({{"tier", "disk"}})) {
+  if (!options_.redis.address.empty())
+    redis_ = std::make_unique<RedisTier>(options_.redis);
   if (options_.disk.directory.empty())
     spdlog::info("cache: in memory only, as configured");
   else
@@ -135,6 +144,9 @@ CompiledPtr ArtifactCache::Find(const std::string &request_key) {
   if (TierPtr tier = disk())
     if (auto semantic = tier->ResolveAlias(request_key))
       found = ReadDisk(*tier, *semantic);
+  if (!found && redis_)
+    if (auto semantic = redis_->ResolveAlias(request_key))
+      found = ReadRedis(*semantic, request_key);
   if (!found) {
     misses_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
@@ -149,6 +161,8 @@ CompiledPtr ArtifactCache::FindSemantic(const std::string &semantic_key) {
     return found;
   TierPtr tier = disk();
   CompiledPtr found = tier ? ReadDisk(*tier, semantic_key) : nullptr;
+  if (!found && redis_)
+    found = ReadRedis(semantic_key, "");
   if (found)
     hits_.fetch_add(1, std::memory_order_relaxed);
   return found;
@@ -173,11 +187,56 @@ CompiledPtr ArtifactCache::ReadDisk(DiskTier &tier, const std::string &semantic_
   return found;
 }
 
+CompiledPtr ArtifactCache::ReadRedis(const std::string &semantic_key,
+                                     const std::string &request_key) {
+  auto begin = std::chrono::steady_clock::now();
+  std::optional<std::string> artifact = redis_->Get(semantic_key);
+  redis_read_.Observe(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  if (!artifact)
+    return nullptr;
+  auto compiled = Compiled::FromArtifact(*artifact, semantic_key);
+  if (!compiled.ok())
+    return nullptr;
+  Keep(request_key, *compiled);
+  return *compiled;
+}
+
+CompiledPtr ArtifactCache::AwaitFleet(const std::string &semantic_key,
+                                      std::chrono::milliseconds patience, std::string *lease) {
+  if (!redis_)
+    return nullptr;
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    if (auto token = redis_->TakeLease(semantic_key, patience)) {
+      *lease = *token;
+      // The holder before may have stored it and left since we looked.
+      return token->empty() ? nullptr : ReadRedis(semantic_key, "");
+    }
+    if (CompiledPtr found = ReadRedis(semantic_key, ""))
+      return found;
+    if (std::chrono::steady_clock::now() >= deadline)
+      return nullptr;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+void ArtifactCache::GiveLease(const std::string &semantic_key, const std::string &lease) {
+  if (redis_)
+    redis_->GiveLease(semantic_key, lease);
+}
+
 void ArtifactCache::Put(const std::string &request_key, const CompiledPtr &compiled) {
   if (compiled->outcome() == v1::OUTCOME_REJECTED && options_.negative_ttl.count() > 0)
     evicted_memory_.Increment(memory_.Put(request_key, compiled, options_.negative_ttl));
   if (compiled->outcome() != v1::OUTCOME_OK)
     return;
+  Keep(request_key, compiled);
+  if (redis_)
+    redis_->Put(compiled->semantic_key(), compiled->artifact(), request_key);
+}
+
+void ArtifactCache::Keep(const std::string &request_key, const CompiledPtr &compiled) {
   // A directory that was deleted is made anew at once: one more try.
   bool stored = false;
   for (int tries = 0; tries < 2 && !stored; ++tries) {
@@ -190,7 +249,8 @@ void ArtifactCache::Put(const std::string &request_key, const CompiledPtr &compi
     CheckHealth(tier);
   }
   evicted_memory_.Increment(memory_.Put(compiled->semantic_key(), compiled));
-  evicted_memory_.Increment(memory_.Put(request_key, compiled));
+  if (!request_key.empty())
+    evicted_memory_.Increment(memory_.Put(request_key, compiled));
 }
 
 void ArtifactCache::PutAlias(const std::string &request_key, const CompiledPtr &compiled) {
@@ -200,6 +260,8 @@ void ArtifactCache::PutAlias(const std::string &request_key, const CompiledPtr &
     (void)tier->PutAlias(request_key, compiled->semantic_key());
     CheckHealth(tier);
   }
+  if (redis_)
+    redis_->PutAlias(request_key, compiled->semantic_key());
   evicted_memory_.Increment(memory_.Put(request_key, compiled));
 }
 
@@ -249,6 +311,17 @@ void ArtifactCache::UpdateMetrics() {
   std::lock_guard updating(update_mutex_);
   std::lock_guard lock(mutex_);
   usable_.Set(disk_ ? 1 : 0);
+  if (redis_) {
+    const RedisTier::Counts counts = redis_->counts();
+    redis_usable_.Set(redis_->usable() ? 1 : 0);
+    redis_hits_.Increment(counts.hits - redis_reported_.hits);
+    redis_misses_.Increment(counts.misses - redis_reported_.misses);
+    redis_failures_.Increment(counts.failures - redis_reported_.failures);
+    redis_forged_.Increment(counts.forged - redis_reported_.forged);
+    redis_reported_ = counts;
+  } else {
+    redis_usable_.Set(1); // none is wanted
+  }
   DiskTier::Counts now = given_up_;
   if (disk_) {
     DiskTier::Counts counts = disk_->counts();

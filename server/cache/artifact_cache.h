@@ -1,4 +1,4 @@
-// The artifact cache: memory, then disk.
+// The artifact cache: memory, then disk, then the fleet's Redis.
 //
 // Never fails its user. A disk that fails is given up with a warning and counted; artifacts are
 // kept in memory only until opening it again, which is tried now and then, succeeds.
@@ -15,6 +15,7 @@
 #include "pyasc/v1/service.pb.h"
 #include "server/cache/disk_tier.h"
 #include "server/cache/memory_tier.h"
+#include "server/cache/redis_tier.h"
 #include "server/core/compiled.h"
 #include "server/metrics/metrics.h"
 
@@ -26,6 +27,7 @@ public:
   struct Options {
     DiskTier::Options disk; // directory "": memory only
     uint64_t memory_bytes = 0;
+    RedisTier::Options redis; // address "": none
     // A kernel that was rejected is rejected again without a compile for so long; 0: never.
     std::chrono::seconds negative_ttl{0};
     // From giving the disk up to the first try to open it again; doubles with each in vain.
@@ -43,6 +45,11 @@ public:
   // short time in memory; failures of the compiler may have passing reasons.
   void Put(const std::string &request_key, const CompiledPtr &compiled);
   void PutAlias(const std::string &request_key, const CompiledPtr &compiled);
+  // For the fleet's single flight: the artifact that another daemon compiles meanwhile, or null
+  // when this one is to compile; then `*lease` is to be given back. Blocks for `patience` at most.
+  CompiledPtr AwaitFleet(const std::string &semantic_key, std::chrono::milliseconds patience,
+                         std::string *lease);
+  void GiveLease(const std::string &semantic_key, const std::string &lease);
   void Sweep();
   // For operators; they block. FAILED_PRECONDITION: there is no disk in use.
   absl::StatusOr<DiskTier::Scrubbed> Scrub();
@@ -63,9 +70,14 @@ private:
   // Gives `tier` up if it is of no use any more.
   void CheckHealth(const TierPtr &tier);
   CompiledPtr ReadDisk(DiskTier &tier, const std::string &semantic_key);
+  // From Redis; what is found goes to the tiers before it. `request_key` may be "".
+  CompiledPtr ReadRedis(const std::string &semantic_key, const std::string &request_key);
+  // Disk and memory.
+  void Keep(const std::string &request_key, const CompiledPtr &compiled);
 
   const Options options_;
   MemoryTier memory_;
+  std::unique_ptr<RedisTier> redis_; // null: none
   std::atomic<uint64_t> hits_{0}, misses_{0};
 
   std::mutex open_mutex_;       // one opens at a time
@@ -79,14 +91,16 @@ private:
   uint64_t damaged_logs_ = 0;
   uint64_t set_aside_ = 0;
 
-  prometheus::Counter &memory_hits_, &memory_negative_, &memory_misses_, &disk_hits_, &disk_misses_;
-  prometheus::Histogram &disk_read_;
+  prometheus::Counter &memory_hits_, &memory_negative_, &memory_misses_, &disk_hits_, &disk_misses_,
+      &redis_hits_, &redis_misses_, &redis_failures_, &redis_forged_;
+  prometheus::Histogram &disk_read_, &redis_read_;
   prometheus::Counter &write_failures_, &corrupt_, &damaged_, &set_aside_total_, &suspensions_,
       &evicted_size_, &evicted_age_, &evicted_memory_;
-  prometheus::Gauge &usable_, &memory_bytes_gauge_, &disk_bytes_gauge_, &memory_entries_,
-      &disk_entries_;
+  prometheus::Gauge &redis_usable_, &usable_, &memory_bytes_gauge_, &disk_bytes_gauge_,
+      &memory_entries_, &disk_entries_;
   std::mutex update_mutex_;
   DiskTier::Counts reported_;
+  RedisTier::Counts redis_reported_;
   uint64_t reported_damaged_ = 0, reported_set_aside_ = 0;
 };
 

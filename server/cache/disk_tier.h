@@ -76,6 +76,7 @@ public:
   std::optional<std::string> ResolveAlias(const std::string &request_key);
   // The verified artifact of a semantic key.
   std::optional<std::string> Get(const std::string &semantic_key);
+  // `request_key` "": without an alias.
   absl::Status Put(const std::string &semantic_key, std::string_view artifact,
                    const std::string &request_key);
   absl::Status PutAlias(const std::string &request_key, const std::string &semantic_key);

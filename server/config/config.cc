@@ -56,6 +56,12 @@ const std::vector<Setting> &Settings() {
        3600},
       {"cache_negative_ttl_seconds", &Config::cache_negative_ttl_seconds, "SECONDS",
        "a rejected kernel is rejected again without a compile for so long; 0: never", 0, 86'400},
+      {"redis", &Config::redis, "ADDRESS",
+       "a Redis that daemons share artifacts through: host:port or unix:/path"},
+      {"redis_key_file", &Config::redis_key_file, "FILE",
+       "the fleet's key, 32 bytes or more: records that it did not seal are not believed"},
+      {"redis_timeout_ms", &Config::redis_timeout_ms, "MS", "longest time of one Redis call", 1,
+       60'000},
       {"cache_ttl_hours", &Config::cache_ttl_hours, "HOURS",
        "artifacts unused for so long are dropped; 0: never", 0, 100 * 365 * 24},
       {"worker", &Config::worker, "PATH",
@@ -398,6 +404,10 @@ absl::Status Validate(const Config &config) {
   for (const std::string *file : {&config.tls_certificate, &config.tls_key, &config.tls_client_ca})
     if (!file->empty() && ::access(file->c_str(), R_OK) != 0)
       return absl::InvalidArgumentError(absl::StrCat(*file, ": cannot be read"));
+  if (config.redis.empty() != config.redis_key_file.empty())
+    return absl::InvalidArgumentError("redis and redis_key_file: one needs the other");
+  if (!config.redis_key_file.empty() && ::access(config.redis_key_file.c_str(), R_OK) != 0)
+    return absl::InvalidArgumentError(absl::StrCat(config.redis_key_file, ": cannot be read"));
   if (absl::Status s = CheckTenants(config.tenants); !s.ok())
     return s;
   for (const std::string &device : config.devices) {

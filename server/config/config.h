@@ -30,6 +30,9 @@ struct Config {
   int64_t cache_ttl_hours = 30 * 24;
   int64_t cache_retry_seconds = 5;
   int64_t cache_negative_ttl_seconds = 60;
+  std::string redis;
+  std::string redis_key_file;
+  int64_t redis_timeout_ms = 250;
 
   std::string worker; // "": pyasc-worker beside this program
   int64_t worker_sandbox = 1;

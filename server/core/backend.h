@@ -81,6 +81,8 @@ public:
   virtual ~Backend() = default;
   virtual PendingPtr Compile(v1::CompileRequest request, const Caller &caller,
                              std::function<void(const CompileAnswer &)> done) = 0;
+  // What is at hand for a request key that Compile() gave before; nullptr: ask Compile().
+  virtual CompiledPtr FindCached(const std::string &, const Caller &) { return nullptr; }
   // Errors are the service's own.
   virtual PendingPtr Check(v1::CheckRequest request, const Caller &caller,
                            std::function<void(absl::StatusOr<v1::CheckReply>)> done) = 0;

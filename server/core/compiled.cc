@@ -76,6 +76,7 @@ absl::StatusOr<CompiledPtr> Compiled::FromWorker(v1::CompileReply reply,
   reply.clear_request_key();
   reply.clear_queue_ns();
   reply.clear_service_ns();
+  std::vector<std::pair<std::string, double>> stages;
   if (reply.outcome() == v1::OUTCOME_OK) {
     v1::Artifact artifact;
     if (absl::Status s = CheckArtifact(reply.artifact(), &artifact); !s.ok())
@@ -85,6 +86,8 @@ absl::StatusOr<CompiledPtr> Compiled::FromWorker(v1::CompileReply reply,
       return absl::InternalError(absl::StrCat("the compiler made an artifact for '",
                                               artifact.target(), "', asked for '",
                                               TargetName(request.target()), "'"));
+    for (const v1::CompileStage &stage : artifact.report().stages())
+      stages.emplace_back(stage.name(), static_cast<double>(stage.time_ns()) * 1e-9);
     if (artifact.build_id().empty() && !build_id.empty()) {
       artifact.set_build_id(build_id);
       reply.set_artifact(artifact.SerializeAsString());
@@ -98,6 +101,7 @@ absl::StatusOr<CompiledPtr> Compiled::FromWorker(v1::CompileReply reply,
   }
   std::shared_ptr<Compiled> compiled(new Compiled);
   compiled->Fill(reply);
+  compiled->stage_seconds_ = std::move(stages);
   return compiled;
 }
 

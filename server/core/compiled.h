@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "pyasc/v1/artifact.pb.h"
@@ -35,6 +37,10 @@ public:
   std::string_view artifact() const {
     return std::string_view(reply_).substr(artifact_begin_, artifact_size_);
   }
+  // What the compiler says of its stages; from FromWorker only.
+  const std::vector<std::pair<std::string, double>> &stage_seconds() const {
+    return stage_seconds_;
+  }
   size_t size_bytes() const { return reply_.size() + sizeof(*this); }
 
 private:
@@ -43,6 +49,7 @@ private:
 
   v1::Outcome outcome_ = v1::OUTCOME_UNSPECIFIED;
   std::string semantic_key_;
+  std::vector<std::pair<std::string, double>> stage_seconds_;
   std::string reply_;
   size_t artifact_begin_ = 0;
   size_t artifact_size_ = 0;

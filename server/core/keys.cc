@@ -103,6 +103,14 @@ std::string KeyWithin(const std::string &name_space, const std::string &key) {
   return ToHex(hash.Digest());
 }
 
+std::string Printable(const std::string &text) {
+  std::string printable = text.substr(0, 128);
+  for (char &c : printable)
+    if (c < 32 || c > 126)
+      c = '?';
+  return printable;
+}
+
 std::string LogName(const v1::CompileRequest &request) {
   std::string name = request.request_id();
   if (request.traceparent().size() > 35)

@@ -32,6 +32,9 @@ std::string SemanticCacheKey(const std::string &worker_semantic_key,
 // The key under which what belongs to a namespace is kept: `key` itself in the namespace "".
 std::string KeyWithin(const std::string &name_space, const std::string &key);
 
+// A caller's text as logs can have it: printable, and short.
+std::string Printable(const std::string &text);
+
 // How logs name a request: "id" or "id trace=<trace id>".
 std::string LogName(const v1::CompileRequest &request);
 

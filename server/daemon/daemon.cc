@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <csignal>
 #include <ctime>
+#include <fstream>
+#include <iterator>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -99,6 +101,17 @@ absl::Status Daemon::Start() {
   cache.memory_bytes = config_.cache_memory_bytes;
   cache.negative_ttl = std::chrono::seconds(config_.cache_negative_ttl_seconds);
   cache.first_retry = std::chrono::seconds(config_.cache_retry_seconds);
+  if (!config_.redis.empty()) {
+    std::ifstream file(config_.redis_key_file, std::ios::binary);
+    cache.redis.address = config_.redis;
+    cache.redis.fleet_key.assign(std::istreambuf_iterator<char>(file), {});
+    cache.redis.timeout = std::chrono::milliseconds(config_.redis_timeout_ms);
+    if (config_.cache_ttl_hours > 0)
+      cache.redis.ttl = std::chrono::hours(config_.cache_ttl_hours);
+    if (cache.redis.fleet_key.size() < 32)
+      return absl::InvalidArgumentError(
+          absl::StrCat(config_.redis_key_file, ": a key has 32 bytes or more"));
+  }
   cache_ = std::make_unique<ArtifactCache>(cache, metrics_);
   backend_ = std::make_unique<PooledBackend>(BackendOptions(), *cache_, spawner_, metrics_);
   tenants_.Configure(config_.tenants);

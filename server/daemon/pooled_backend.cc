@@ -221,6 +221,9 @@ void PooledBackend::CompileInWorker(const TaskPtr &task, WorkerSession &session,
   FlightResult result{absl::UnknownError(""), v1::CACHE_RESULT_MISS, session.queue_wait().count()};
   // The flight before this one may have stored it between the look-up and the join.
   CompiledPtr stored = semantic.empty() ? nullptr : cache_.FindInMemory(semantic);
+  std::string lease;
+  if (!stored && !semantic.empty())
+    stored = cache_.AwaitFleet(semantic, options_.compile_time_limit, &lease);
   if (stored) {
     compiles_.fetch_sub(1, std::memory_order_relaxed);
     cache_.PutAlias(task->request_key, stored);
@@ -249,11 +252,15 @@ void PooledBackend::CompileInWorker(const TaskPtr &task, WorkerSession &session,
       metrics_.compile_duration_seconds
           .Add({{"result", ResultLabel(*result.compiled)}}, Metrics::WorkBuckets())
           .Observe(seconds);
+      for (const auto &[stage, took] : (*result.compiled)->stage_seconds())
+        metrics_.compile_stage_seconds.Add({{"stage", stage}}, Metrics::WorkBuckets())
+            .Observe(took);
       spdlog::info("[{}] compile {} {} in {:.1f} ms, key {}", LogName(task->request),
-                   task->request.kernel(), ResultLabel(*result.compiled), seconds * 1e3,
+                   Printable(task->request.kernel()), ResultLabel(*result.compiled), seconds * 1e3,
                    task->request_key.substr(0, 12));
     }
   }
+  cache_.GiveLease(semantic, lease);
   if (!semantic.empty())
     flights_.Finish("semantic/" + semantic, result);
   flights_.Finish(task->request_key, result);
@@ -276,7 +283,7 @@ FlightResult PooledBackend::Failure(const absl::Status &status, WorkerSession &s
   if (!task || absl::IsUnavailable(status))
     return result;
   spdlog::warn("[{}] compile of {}: the compiler {}, key {}", LogName(task->request),
-               task->request.kernel(), std::string(status.message()),
+               Printable(task->request.kernel()), std::string(status.message()),
                task->request_key.substr(0, 12));
   // A time-out may be a busy machine's fault; one that is killed from outside is not to blame.
   if (absl::IsAborted(status) || absl::IsResourceExhausted(status) || absl::IsDataLoss(status))

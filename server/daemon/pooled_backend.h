@@ -39,6 +39,9 @@ public:
 
   PendingPtr Compile(v1::CompileRequest request, const Caller &caller,
                      std::function<void(const CompileAnswer &)> done) override;
+  CompiledPtr FindCached(const std::string &request_key, const Caller &caller) override {
+    return cache_.FindInMemory(KeyWithin(caller.name_space, request_key));
+  }
   PendingPtr Check(v1::CheckRequest request, const Caller &caller,
                    std::function<void(absl::StatusOr<v1::CheckReply>)> done) override;
   PendingPtr Launch(std::shared_ptr<LaunchWork> work,

@@ -3,6 +3,7 @@
 #define PYASC_SERVER_RPC_COMPILER_SERVICE_H
 
 #include "pyasc/v1/compile.grpc.pb.h"
+#include "server/rpc/request_memo.h"
 #include "server/rpc/service_context.h"
 
 namespace pyasc::server {
@@ -33,6 +34,7 @@ public:
 
 private:
   ServiceContext &service_;
+  const std::shared_ptr<RequestMemo> memo_ = std::make_shared<RequestMemo>();
 };
 
 } // namespace pyasc::server

@@ -146,6 +146,9 @@ v1::Artifact MakeArtifact(const v1::CompileRequest &request) {
     step.set_op(v1::LaunchExpr::OP_CONST);
     step.set_value(temporary - temporary / 2);
   }
+  v1::CompileStage &stage = *artifact.mutable_report()->add_stages();
+  stage.set_name("fake");
+  stage.set_time_ns(30'000'000);
   v1::Phase &phase = *contract.add_phases();
   phase.set_entry("entry");
   v1::ErrorEntry &error = *contract.add_error_table();

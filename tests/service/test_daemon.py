@@ -54,6 +54,7 @@ def test_probes_and_metrics_over_http(daemon):
     assert daemon.metric("cache_requests_total", tier="memory", result="hit") == 1
     assert daemon.metric("singleflight_total", role="leader") == 2
     assert daemon.metric("compile_duration_seconds_count", result="ok") == 1
+    assert daemon.metric("compile_stage_seconds_sum", stage="fake") == 0.03
     assert daemon.metric("worker_restarts_total", role="compile", reason="crash") == 1
     assert daemon.metric("build_info") == 1
     wait_for(lambda: daemon.metric("jobs_finished_total", role="compile")
