@@ -5,8 +5,8 @@ import ast
 import re
 
 from expressions import HALVES
+from inputs import inputs
 from kernel import HEAD, Kernel
-from program import inputs
 
 NAMES = ("a", "b", "src", "w", "x", "y", "out", "dst", "left", "right", "P", "Q", "R", "grid", "field")
 VARS = ("i", "j", "k", "m", "n", "p", "q", "row", "col", "ii", "jj", "kk", "u", "v", "r", "c", "t", "h")

@@ -8,8 +8,8 @@ where no two of its iterations meet.
 import re
 
 from expressions import HALVES
+from inputs import inputs
 from kernel import HEAD, Kernel
-from program import inputs
 
 FLOAT = ("float32",) * 5 + HALVES
 INTEGER = ("int32", "int32", "int64", "int8", "uint8", "int16", "uint32", "uint16", "uint64")
