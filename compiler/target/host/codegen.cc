@@ -1,5 +1,6 @@
 // LLVM dialect -> LLVM IR -> optimised ELF object.
 
+#include <algorithm>
 #include <mutex>
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -20,6 +21,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 #include "compiler/target/host/host.h"
@@ -114,7 +116,20 @@ void defineBfloat16Narrowing(llvm::Module &module) {
   llvm::appendToCompilerUsed(module, {narrow});
 }
 
-void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+bool hasLongBlock(const llvm::Function &function) {
+  constexpr size_t kMaxBlock = 2000;
+  return llvm::any_of(function,
+                      [](const llvm::BasicBlock &block) { return block.size() > kMaxBlock; });
+}
+
+bool hasLongBlock(const llvm::Module &module) {
+  return llvm::any_of(module,
+                      [](const llvm::Function &function) { return hasLongBlock(function); });
+}
+
+// False when unrolling made a block so long that what follows, whose time grows with the square of
+// the instructions (dependences for the vectoriser, the scheduler's graph), would take seconds.
+bool optimise(llvm::Module &module, llvm::TargetMachine &machine, bool unroll) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager sccs;
@@ -125,17 +140,40 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   // of uitofp(sext i8 to i16) it makes uitofp(i8).
   tuning.SLPVectorization = false;
   tuning.LoopInterleaving = true;
-  // Nests of constant extents are unrolled wholly, one inside the other: with many of them that
-  // takes seconds and gains nothing.
-  constexpr unsigned kMaxUnrolled = 700;
-  tuning.LoopUnrolling = module.getInstructionCount() <= kMaxUnrolled;
-  llvm::PassBuilder builder(&machine, tuning);
+  tuning.LoopUnrolling = unroll;
+  // It compares each two accesses of a loop, and what was vectorised with gathers has thousands.
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback([](llvm::StringRef pass, llvm::Any unit) {
+    auto *function = llvm::any_cast<const llvm::Function *>(&unit);
+    return pass != "LoopLoadEliminationPass" || !function || !hasLongBlock(**function);
+  });
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(sccs);
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+  auto level = llvm::OptimizationLevel::O3;
+  auto phase = llvm::ThinOrFullLTOPhase::None;
+  builder.buildModuleSimplificationPipeline(level, phase).run(module, modules);
+  if (unroll && hasLongBlock(module))
+    return false;
+  builder.buildModuleOptimizationPipeline(level, phase).run(module, modules);
+  return !unroll || !hasLongBlock(module);
+}
+
+// Nests of constant extents are unrolled wholly, one inside the other: with many of them that takes
+// seconds and gains nothing.
+std::unique_ptr<llvm::Module> optimised(std::unique_ptr<llvm::Module> module,
+                                        llvm::TargetMachine &machine) {
+  constexpr size_t kMaxUnrolled = 700;
+  if (module->getInstructionCount() <= kMaxUnrolled) {
+    std::unique_ptr<llvm::Module> unrolled = llvm::CloneModule(*module);
+    if (optimise(*unrolled, machine, /*unroll=*/true))
+      return unrolled;
+  }
+  optimise(*module, machine, /*unroll=*/false);
+  return module;
 }
 
 } // namespace
@@ -187,7 +225,7 @@ llvm::Expected<ObjectCode> emitObject(mlir::ModuleOp source, llvm::StringRef ker
   if (llvm::verifyModule(*module, &problem_stream))
     return fail("invalid LLVM IR: " + problems);
 
-  optimise(*module, **machine);
+  module = optimised(std::move(module), **machine);
   defineBfloat16Narrowing(*module);
   ObjectCode code;
   llvm::raw_string_ostream(code.llvm_ir) << *module;
