@@ -329,7 +329,7 @@ private:
     Value value;
     auto product = term.value.getDefiningOp<arith::MulFOp>();
     if (product && isSixteenBitFloat(product.getType()) && type.isF32() &&
-        statement.slice.contains(product)) {
+        plan.update->combine == Combine::Add && statement.slice.contains(product)) {
       // 16-bit products accumulate in float32 without being rounded first.
       Value lhs = inner.create<arith::ExtFOp>(loc, type, build(inner, mapping, product.getLhs()));
       Value rhs = inner.create<arith::ExtFOp>(loc, type, build(inner, mapping, product.getRhs()));
@@ -402,12 +402,15 @@ private:
       createGeneric(ins, out, outMap, [&](OpBuilder &inner, ValueRange arguments) {
         IRMapping mapping = mapArguments(arguments, ins);
         Type type = arguments.back().getType();
-        Value sum;
+        // Terms are added up before they meet the old value, as contractions want it. A product of
+        // them could overflow where the one that is written does not.
+        bool isSum = update.combine == Combine::Add;
+        Value old = arguments.back(), result = isSum ? Value() : old;
         for (const UpdateTerm &term : part) {
           Value value = buildTerm(inner, mapping, term, type);
-          sum = sum ? buildCombine(inner, loc, update.combine, sum, value) : value;
+          result = result ? buildCombine(inner, loc, update.combine, result, value) : value;
         }
-        return buildCombine(inner, loc, update.combine, arguments.back(), sum);
+        return isSum ? buildCombine(inner, loc, update.combine, old, result) : result;
       });
     }
   }

@@ -87,6 +87,10 @@ std::optional<Update> matchUpdate(const Nest &nest, const Statement &statement) 
   std::optional<Combine> combine = top ? combineOf(top) : std::nullopt;
   if (!combine || !statement.slice.contains(top))
     return std::nullopt;
+  // 16-bit sums are made in f32, and extrema are exact in it. A product is rounded at each step.
+  Type element = store.getMemRefType().getElementType();
+  if (*combine == Combine::Mul && (element.isF16() || element.isBF16()))
+    return std::nullopt;
 
   for (const Access &read : statement.accesses) {
     if (read.isWrite || !read.isExact || read.memref != write.memref || read.rows != write.rows ||
