@@ -253,7 +253,10 @@ Value Emitter::CompareValues(const SourceRange &range, CompareOp op, const Value
     if (a && b) {
       Value v = Value::OfKind(Value::Kind::Scalar);
       v.dtype = DType::Bool;
-      auto decide = [&](bool b) { return Value::BoolConstant(b); };
+      auto decide = [&](bool b) {
+        v.proved = b;
+        return v;
+      };
       AffineExpr ge; // the comparison as ge >= 0
       switch (op) {
       case CompareOp::Lt:
@@ -271,12 +274,12 @@ Value Emitter::CompareValues(const SourceRange &range, CompareOp op, const Value
       case CompareOp::Eq:
       case CompareOp::Ne: {
         AffineExpr d = mlir::simplifyAffineExpr(a - b, dims_.size(), 0);
+        if (op == CompareOp::Eq)
+          v.conditions = {{d, true}};
         if (auto c = mlir::dyn_cast<mlir::AffineConstantExpr>(d))
           return decide((c.getValue() == 0) == (op == CompareOp::Eq));
-        if (op == CompareOp::Eq) {
-          v.conditions = {{d, true}};
+        if (op == CompareOp::Eq)
           return v;
-        }
         // x != y is no conjunction, except at a bound: i != 0 with i >= 0 is i > 0.
         if (Prove(d))
           v.conditions = {{d - 1, false}};
@@ -289,12 +292,12 @@ Value Emitter::CompareValues(const SourceRange &range, CompareOp op, const Value
       }
       if (ge) {
         ge = mlir::simplifyAffineExpr(ge, dims_.size(), 0);
+        v.conditions = {{ge, false}};
         Interval r = RangeOf(ge);
         if (r.low && *r.low >= 0)
           return decide(true);
         if (r.high && *r.high < 0)
           return decide(false);
-        v.conditions = {{ge, false}};
         return v;
       }
     }

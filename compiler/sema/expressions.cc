@@ -345,6 +345,8 @@ Value Emitter::CompareFrom(const Compare *e, size_t i, const Value &left) {
   auto rest = [&] { return scalar(CompareFrom(e, i + 1, right)); };
   if (here.IsConstant())
     return here.constant->i ? rest() : here;
+  if (here.proved)
+    return *here.proved ? rest() : here;
   bool lazy = false, reads_memory = false;
   Names binds;
   for (size_t k = i + 1; k < e->comparators.size(); ++k) {
@@ -357,8 +359,11 @@ Value Emitter::CompareFrom(const Compare *e, size_t i, const Value &left) {
     if (next) {
       if (next->IsInvalid())
         return *next;
-      if (next->IsConstant())
-        return next->constant->i ? here : *next;
+      // False behind what only the run knows is no constant: types do not hang on it.
+      if (next->IsConstant() ? next->constant->i != 0 : next->proved == true)
+        return here;
+      if (next->proved == false)
+        return *next;
       if (!here.conditions.empty() && !next->conditions.empty()) {
         here.conditions.insert(here.conditions.end(), next->conditions.begin(),
                                next->conditions.end());
@@ -548,6 +553,18 @@ Value Emitter::EvalBoolOp(const BoolOp *e) {
       continue;
     }
     const Expr *next = e->values[i];
+    if (truth.proved && result.dtype == DType::Bool) {
+      if (*truth.proved != is_and)
+        return result;
+      Value y = Eval(next);
+      if (y.IsInvalid())
+        return y;
+      // The type is that of both, whatever is proved of the left one.
+      result = y.IsScalar() && y.dtype != DType::Bool ? is_and ? Select(e->range, truth, y, result)
+                                                               : Select(e->range, truth, result, y)
+                                                      : y;
+      continue;
+    }
     bool lazy = HasSideEffects(next);
     // Reads that are inside their tensors even without the left side need no branch. The trial must
     // not know what the left side says: its ops would stand outside of the guard.

@@ -180,7 +180,7 @@ Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
     }
     if (ok.IsInvalid())
       return ok;
-    if (!ok.IsConstant())
+    if (!ok.IsConstant() && ok.proved != true)
       Check(range, Ssa(ok), nullptr, nullptr,
             "an integer to a negative power; cast one to a float");
   }
@@ -479,9 +479,14 @@ Value Emitter::LogicalNot(const SourceRange &range, const Value &x) {
     Value v = Value::OfKind(Value::Kind::Scalar);
     v.dtype = DType::Bool;
     v.conditions = {{-t.conditions[0].expr - 1, false}};
+    if (t.proved)
+      v.proved = !*t.proved;
     return v;
   }
-  return Value::Scalar(DType::Bool, Ops(range).Not(Ssa(t)));
+  Value v = Value::Scalar(DType::Bool, Ops(range).Not(Ssa(t)));
+  if (t.proved)
+    v.proved = !*t.proved;
+  return v;
 }
 
 Value Emitter::Select(const SourceRange &range, const Value &condition, const Value &x,
@@ -537,8 +542,11 @@ Value Emitter::Cast(const SourceRange &range, const Value &x, DType t) {
     }
     // A narrower integer keeps its affine form and range when it becomes an int64.
     if (t == DType::Int64 && IsInteger(x.dtype) && x.dtype != DType::UInt64) {
-      if (!x.affine.empty())
+      if (!x.affine.empty()) {
+        if (v.ssa && !v.ssa.getType().isIndex())
+          v.ssa = {}; // made again of the affine form, in 64 bits
         return v;
+      }
       Value wide = Value::Scalar(t, Ops(range).Cast(Ssa(x), x.dtype, t));
       wide.range = x.range;
       return wide;
@@ -589,6 +597,8 @@ mlir::Value Emitter::Ssa(const Value &v) {
   mlir::Location loc = Here();
   if (v.constant)
     return ScalarOps(b_, loc).Constant(v.dtype, *v.constant);
+  if (v.proved)
+    return ScalarOps(b_, loc).Constant(v.dtype, {.i = *v.proved});
   if (v.ssa && !v.ssa.getType().isIndex())
     return v.ssa;
   if (!v.conditions.empty())

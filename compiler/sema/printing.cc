@@ -189,7 +189,7 @@ void Emitter::Print(const SourceRange &range, const std::string &format,
 
 void Emitter::Assertion(const SourceRange &range, const Value &condition,
                         const std::function<Value(std::vector<Value> *)> &message) {
-  if (condition.IsConstant() && condition.constant->i)
+  if ((condition.IsConstant() && condition.constant->i) || condition.proved == true)
     return;
   mlir::Location loc = Loc(range);
   mlir::Value ok = Ssa(condition);

@@ -206,6 +206,16 @@ FlowEnd Emitter::EmitIf(const If *s, const StmtList &rest, bool &rest_consumed,
   }
   const StatementFlow &flow = frame().flow->statements.at(s);
   Names assigned = flow.assigned, homes = flow.live_out;
+  if (c.proved) {
+    // The branch that is never taken counts where it gives a variable its type, else for nothing.
+    Names dead = AssignedIn(*c.proved ? else_list : then_list);
+    bool gives_types = llvm::any_of(dead, [&](std::string_view name) { return homes.count(name); });
+    if (flow.has_break || flow.has_continue || flow.has_return || !gives_types) {
+      decided = *c.proved ? std::move(then_list) : std::move(else_list);
+      Append(*decided, rest);
+      return FlowEnd::Falls;
+    }
+  }
   if (flow.has_break || flow.has_continue || flow.has_return) {
     bool then_jumps = AlwaysJumps(s->body), else_jumps = AlwaysJumps(s->orelse);
     if (then_jumps || else_jumps) {
@@ -237,7 +247,7 @@ FlowEnd Emitter::EmitIf(const If *s, const StmtList &rest, bool &rest_consumed,
     conditions = {*negated};
     negated = Negated(conditions);
   }
-  bool is_affine = !conditions.empty();
+  bool is_affine = !conditions.empty() && !c.proved;
   bool with_else = !is_trivial(else_list);
   SourceRange range = s->range;
   mlir::Location loc = Loc(range);

@@ -116,6 +116,9 @@ struct Value {
   ListKind list = ListKind::Single;
   // Bools: a conjunction of affine conditions that says the same.
   std::vector<AffineCondition> conditions;
+  // Bools: what it surely is, by what is known of loop variables and parameters. It is no constant
+  // for that: its text does not say it, and no type may hang on what can be proved.
+  std::optional<bool> proved;
   mlir::Value ssa; // ValueType(dtype), or index for an int64
   Interval range;
 

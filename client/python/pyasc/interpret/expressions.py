@@ -240,10 +240,10 @@ class Expressions:
             elif is_tensor(value) or is_tensor(here):
                 raise self.fault("ambiguous-truth", "a chained comparison asks for the truth of a "
                                  "whole tensor; write (a < b) & (b < c)", node)
-            elif self.is_constant(value) and self.is_constant(here):
-                value = bool(value) and bool(here)
             else:
-                value = Unknown(BOOL)
+                value = here if self.is_constant(value) else Unknown(BOOL)
+            if i < last and self.is_constant(value) and not value:
+                break  # what follows is not looked at, as behind `and`
             left, cl = right, kept
         self.close_maybe(scope)
         if len(codes) == 1:

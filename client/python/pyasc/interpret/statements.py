@@ -317,6 +317,11 @@ class Statements:
                     orelse = [*orelse, *rest]
                 assigned = assigned | flow.assigned_in(rest)
                 homes = frozenset()
+        if (flow.reads_of(s.test) | flow.targets_of(s.test)) & assigned & homes:
+            # The test sees what a variable was before the branches give it their common type.
+            name = self.temporary()
+            self.emit_assign(name, code, s.test)
+            code = ast.copy_location(ast.Name(name, ast.Load()), s.test)
         scope = ControlScope(self, s, assigned, homes)
         scope.save()
         self.uncertain += 1
