@@ -197,7 +197,9 @@ def atan2(y, x):
 
 
 def _hypot(x, y):
-    return np.sqrt(x * x + y * y)
+    # An infinite side is one beside NaN too, as C and NumPy have it.
+    r = np.sqrt(x * x + y * y)
+    return np.where(np.isinf(x) | np.isinf(y), np.asarray(np.inf, r.dtype), r)
 
 
 for _reach, _name, _function in ((ALL, "copysign", np.copysign), (ALL, "hypot", _hypot),
