@@ -38,7 +38,9 @@ def kernel(parameters, body, name="k", before="", result=""):
 
 def run(driver, source, args, server=None, **options):
     """Outputs by name: the arrays that the kernel writes, and its results. Raises Wrong."""
-    args = {n: a.copy() if isinstance(a, np.ndarray) else a for n, a in args.items()}
+    # A number of NumPy is one of Python to a launch; the annotation gives it its type.
+    args = {n: a.copy() if isinstance(a, np.ndarray) else a.item() if isinstance(a, np.generic) else a
+            for n, a in args.items()}
     if driver == "interpreter":
         return _interpret(source, args, **options)
     return _serve(driver, source, args, server, **options)

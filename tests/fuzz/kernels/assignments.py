@@ -1,6 +1,6 @@
 """Statements of random programs that bind names and store elements."""
 
-from expressions import E, INTS, held, typed, unknown
+from terms import E, INTS, held, typed, unknown
 from kernel import dtypes
 from pyasc.interpret import ops
 from pyasc.interpret.values import Unknown, is_weak
@@ -216,3 +216,33 @@ class Assignments:
         self.emit(f"{name} = [{a.text}, {b.text}]")
         self.emit(f"{made} = {name}[{self.random.choice((0, -2))}]")
         self.bind(made, held(a.v))
+
+    def do_comprehension(self):
+        """A list that a comprehension makes, and what Python's functions make of it."""
+        r = self.random
+        names = [n for n, v in self.scope.tensors.items() if len(v.shape) == 1 and v.shape[0] >= 2 and
+                 self.scope.may_read_whole(n) and v.t is not dtypes.BOOL]
+        if not names:
+            return self.do_list()
+        name, c, p, made = r.choice(names), self.new_name("c"), self.new_name("p"), self.new_name()
+        t = self.scope.tensors[name].t
+        k = r.randint(2, min(4, self.scope.tensors[name].shape[0]))
+        element = f"{name}[{r.choice((c, f'{k - 1} - {c}', f'-1 - {c}'))}]"
+        self.emit(f"{p} = [{element} {r.choice(('* 2', '+ 1', '- ' + name + '[0]'))} for {c} in range({k})]")
+        f = r.choice((f"sum({p})", f"max({p}[0], {p}[-1], {p}[1])", f"min(*{p})", f"{p}[{k - 1}]",
+                      f"sum({p}[1:])"))
+        if "*" in f:
+            f = f"min({p}[0], {p}[1])"
+        self.emit(f"{made} = asc.{t.name}({f})")
+        self.bind(made, Unknown(t))
+
+    def do_divmod(self):
+        a = self.scalar(2, "int")
+        b = self.divisor(1, a)
+        v = typed(ops.binary, "//", a.v, b.v)
+        if v is None or is_weak(v):
+            return
+        x, y = self.new_name(), self.new_name()
+        self.emit(f"{x}, {y} = divmod({a.text}, {b.text})")
+        self.bind(x, held(v))
+        self.bind(y, held(typed(ops.binary, "%", a.v, b.v)))

@@ -1,6 +1,6 @@
 """Branches and loops of random programs."""
 
-from expressions import held, unknown
+from terms import held, unknown
 from kernel import dtypes
 from pyasc.interpret.values import Unknown, is_weak
 
@@ -43,6 +43,10 @@ class Control:
         pick = r.random()
         sizes = [(s, n) for s, n in scope.sizes if n <= most]
         ints = [(n, v) for n, v in scope.loops.items() if 0 <= v[0] and v[1] <= most]
+        given = [(n, v) for n, v in self.given if v <= most]
+        if given and r.random() < .3:
+            n, v = r.choice(given)
+            return r.choice((n, f"0, {n}", f"{n}, {v + 3}, 2")), 0, max(v - 1, v + 2), v + 1, False
         if sizes and pick < .4:
             s, n = r.choice(sizes)
             return s, 0, n - 1, n, n > 0
@@ -164,7 +168,9 @@ class Control:
         self.emit(f"{c} = {0 if pick < .6 else n}")
         extra = f" and {self.condition(1).text}" if r.random() < .3 else ""
         self.pending.clear()
-        if pick < .6:
+        if pick < .15:
+            self.emit(f"while ({c} := {c} + 1) < {n}{extra}:")
+        elif pick < .6:
             self.emit(f"while {c} < {n}{extra}:")
             self.emit(f"    {c} += 1")
         elif pick < .8:
@@ -229,22 +235,71 @@ class Control:
                 self.emit(f"for {i} in asc.parallel_for({a}, {stop}):")
             else:
                 self.emit(f"for {i} in asc.parallel_for(0, {stop}, {r.randint(1, 3)}):")
-        total = None
-        ints = [s for s, v in self.scope.scalars.items()
-                if v.t.is_int and s not in self.scope.frozen and not self.scope.parallel]
-        if ints and r.random() < .3:
-            total = r.choice(ints)
-            scope.unreadable.add(total)
+        sums = self.reductions(scope, name) if not self.scope.parallel and r.random() < .4 else []
         self.block(scope)
-        if total:
-            saved, self.scope = self.scope, scope
-            self.level += 1
-            t = scope.scalars[total].t.name
-            e = self.scalar(1, "int")
-            if r.random() < .7:
-                self.emit(f"{total} += asc.{t}({e.text})")
+        saved, self.scope = self.scope, scope
+        self.level += 1
+        for place, t, op in sums:
+            self.reduce(place, t, op)
+        self.level -= 1
+        self.scope = saved
+
+    def reductions(self, scope, owned):
+        """Places that all iterations of a parallel loop update, and nothing else in it touches:
+        (text, type, operator)."""
+        r = self.random
+        found = []
+        names = [s for s, v in self.scope.scalars.items()
+                 if v.t is not dtypes.BOOL and s not in self.scope.frozen]
+        tensors = [n for n in sorted(self.scope.writable) if n != owned and n not in self.scope.unreadable and
+                   self.scope.tensors[n].shape and all(self.scope.tensors[n].shape) and
+                   self.scope.tensors[n].t is not dtypes.BOOL]
+        for _ in range(r.choice((1, 1, 2))):
+            if names and (not tensors or r.random() < .6):
+                name = r.choice(names)
+                names.remove(name)
+                place, t = name, self.scope.scalars[name].t
+            elif tensors:
+                name = r.choice(tensors)
+                tensors.remove(name)
+                place, t = None, self.scope.tensors[name].t
             else:
-                f = r.choice(("max", "min"))
-                self.emit(f"{total} = {f}({total}, asc.{t}({e.text}))")
-            self.level -= 1
-            self.scope = saved
+                break
+            scope.unreadable.add(name)
+            op = r.choice(("+", "+", "+", "max", "min", "*") + (("&", "|", "^") if t.is_int else ()))
+            found.append((place or name, t, op))
+        return found
+
+    def reduce(self, place, t, op):
+        r = self.random
+        if place in self.scope.tensors:
+            place = f"{place}[{self.index(place)}]"
+        e = self.scalar(2, "float" if t.is_float else "int")
+        pad = ""
+        pick = r.random()
+        if pick < .2:
+            self.emit(f"if {self.condition(1).text}:")
+            pad = "    "
+        elif pick < .35:
+            j = self.new_name("j")
+            self.emit(f"for {j} in range({r.randint(1, 3)}):")
+            pad = "    "
+        if op in ("max", "min"):
+            self.emit(f"{pad}{place} = {op}({place}, asc.{t.name}({e.text}))")
+        else:
+            self.emit(f"{pad}{place} {op}= asc.{t.name}({e.text})")
+        self.pending.clear()
+
+    def do_early(self):
+        """return, in a kernel that returns scalars."""
+        if self.results is None or self.scope.parallel or self.helper_depth:
+            return
+        c = self.condition(2)
+        if c.text in ("True", "False"):
+            return
+        self.emit(f"if {c.text}:")
+        self.pending.clear()
+        self.emit(f"    return {self.typed_results()}")
+
+    def typed_results(self):
+        return ", ".join(f"asc.{t}({self.scalar(1).text})" for t in self.results)

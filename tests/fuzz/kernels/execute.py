@@ -1,5 +1,6 @@
 """Runs a kernel on every driver and says how the answers differ."""
 
+import ast
 import re
 import signal
 
@@ -7,6 +8,9 @@ import numpy as np
 
 from kernel import Kernel, drivers, numbers
 from pyasc import errors
+from pyasc.interpret.dtypes import FLOAT32
+from pyasc.interpret.expressions import Expressions
+from pyasc.interpret.values import Unknown
 
 SECONDS = 20
 
@@ -59,54 +63,92 @@ def serve(driver, kernel, server):
 
 # ---- comparing ----
 
-WIDE = (("asc.float32", "asc.float64"), ("asc.float16", "asc.float64"), ("asc.bfloat16", "asc.float64"))
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
-def widened(kernel):
-    """The same kernel with all its floats in float64: what it gives beyond rounding."""
+def with_floats(kernel, dtype):
+    """The same kernel with all its floats in `dtype`. In float64 it shows what there is beyond rounding."""
     text = kernel.text
-    for have, want in WIDE:
-        text = text.replace(have, want)
+    for have in FLOATS:
+        text = re.sub(rf"\b(asc|np)\.{have}\b", f"asc.{dtype}", text)
     args = {}
     for name, a in kernel.args.items():
         if isinstance(a, np.ndarray) and (a.dtype.kind == "f" or a.dtype == np.dtype("V2")):
-            a = numbers(a).astype(np.float64)
+            with np.errstate(over="ignore"):
+                a = numbers(a).astype(dtype)
+        elif isinstance(a, np.floating):
+            a = np.dtype(dtype).type(a)
         args[name] = a
     return Kernel(text, args)
+
+
+class Float32:
+    """Notes whether a kernel that is translated computes in float32: what integers become, whatever
+    the other floats are."""
+
+    def __enter__(self):
+        self.seen, self.expr = False, Expressions.expr
+        note = self
+
+        def expr(translator, node, *args, **kwargs):
+            value, code = note.expr(translator, node, *args, **kwargs)
+            if isinstance(node, (ast.BinOp, ast.Call)) and value.__class__ is Unknown and \
+                    value.t is FLOAT32:
+                note.seen = True
+            return value, code
+        Expressions.expr = expr
+        return self
+
+    def __exit__(self, *_):
+        Expressions.expr = self.expr
 
 
 MADE = re.compile(r"\basc\.(?:local|shared_memory|empty|aligned_alloc)\(")
 
 
 class Expectation:
-    """What drivers must answer. Where float64 gives the same as the kernel's own types, every value on
-    the way was exact, and so must the answer be; elsewhere floats have a bound."""
+    """What drivers must answer. Where another precision gives the same as the kernel's own types, every
+    value on the way was exact, and so must the answer be; elsewhere floats have a bound. The other
+    precision is float64, and for what is in float64 itself, float32."""
 
     def __init__(self, kernel):
         self.args = kernel.args
-        self.answer = interpret(kernel)
-        self.exact, self.settled = True, True
-        self.wide = None
+        with Float32() as float32:
+            self.answer = interpret(kernel)
+        self.float32 = float32.seen
+        # Normal numbers are made by functions of float32 in whatever type they are given.
+        self.exact, self.settled = "randn(" not in kernel.text, True
+        self.wide = self.narrow = None
         if self.answer.error is not None:
             return
-        try:
-            wide = interpret(widened(kernel))
-        except Broken:
-            wide = Answer()
-        self.settled = self._initialised(kernel) and self._ordered(kernel)
-        self.wide = wide.outputs if wide.outputs and wide.outputs.keys() == \
-            self.answer.outputs.keys() else None
-        if self.wide is None:
-            self.exact = not any(_is_float(a) for a in self.answer.outputs.values())
-            return
+        self.wide = self._compare(kernel, "float64")
+        self.narrow = self._compare(kernel, "float32") if kernel.uses_float64() else None
+        self.settled = self.settled and self._initialised(kernel) and self._ordered(kernel)
+
+    def _compare(self, kernel, dtype):
+        """The outputs in another precision, or None where it gives errors or other outputs."""
+        other_kernel = with_floats(kernel, dtype)
+        other, seen = self.answer.outputs, self.float32
+        if not _alike(other_kernel, kernel):
+            try:
+                with Float32() as float32:
+                    other = interpret(other_kernel).outputs
+            except Broken:
+                other = None
+            seen = float32.seen
+        self.exact = self.exact and (dtype == "float32" or not seen)
+        if not other or other.keys() != self.answer.outputs.keys():
+            self.exact = self.exact and not any(map(_is_float, self.answer.outputs.values()))
+            return None
         for name, a in self.answer.outputs.items():
-            a, w = numbers(a), numbers(self.wide[name])
+            a, w = numbers(a), numbers(other[name])
             same = np.shape(a) == np.shape(w) and bool(np.all(_equal(a, w)))
-            # What integers made stays float32, and shows nothing.
-            same = same and (not _is_float(a) or w.dtype == np.float64)
-            self.exact = self.exact and same
+            # What integers made stays float32 in the wide run, and shows nothing.
+            self.exact = self.exact and same and (
+                not _is_float(a) or w.dtype == np.dtype(dtype) or dtype == "float32")
             # A branch, index or conversion that hangs on rounding decides nothing.
             self.settled = self.settled and (same or _is_float(a))
+        return other
 
     def _ordered(self, kernel):
         """Whether parallel iterations give the same in another order; those that do not are races."""
@@ -118,9 +160,8 @@ class Expectation:
             other = interpret(kernel, **options).outputs
         except Broken:
             return False
-        return other is not None and all(
-            np.all(_equal(numbers(a), numbers(other[n])) | _is_float(a) & (not self.exact))
-            for n, a in self.answer.outputs.items())
+        return other is not None and all(np.all(self._agree(n, numbers(other[n]), a))
+                                         for n, a in self.answer.outputs.items())
 
     def _initialised(self, kernel):
         """Whether nothing is read before it is written: what such memory holds has no meaning."""
@@ -160,13 +201,10 @@ class Expectation:
                            f"{want.dtype}{want.shape}"
         if not self.settled:
             return None
-        a, b = numbers(got), numbers(want)
-        same = _equal(a, b)
-        if not self.exact and _is_float(want):
-            wide = None if self.wide is None else numbers(self.wide[name])
-            same = same | self._near(a, b, wide, want.dtype)
+        same = self._agree(name, numbers(got), want)
         if np.all(same):
             return None
+        a, b = numbers(got), numbers(want)
         at = tuple(int(i) for i in np.argwhere(~np.atleast_1d(same))[0])
         x, y = np.atleast_1d(a)[at], np.atleast_1d(b)[at]
         where = f"[{', '.join(map(str, at))}]" if np.ndim(a) else ""
@@ -174,10 +212,16 @@ class Expectation:
         return kind, f"{name}{where}: {driver} gives {x!r}, the interpreter {y!r} " \
                      f"({int((~same).sum())} of {np.size(same)} differ)"
 
-    @staticmethod
-    def _near(a, b, wide, dtype):
-        """Within the rounding of the type, of float32 sums, and what float64 shows the rounding of the
-        whole to be."""
+    def _agree(self, name, got, want):
+        """Where a driver's answer is right."""
+        same = _equal(got, numbers(want))
+        if self.exact or not _is_float(want):
+            return same
+        return same | self._near(name, got, numbers(want), np.asarray(want).dtype)
+
+    def _near(self, name, a, b, dtype):
+        """Within the rounding of the type, of float32 sums, and what another precision shows the
+        rounding of the whole to be."""
         unit = {"float16": 2.0 ** -9, "float32": 2.0 ** -17, "float64": 2.0 ** -44}.get(
             dtype.name, 2.0 ** -6)
         a, b = a.astype(np.float64), b.astype(np.float64)
@@ -185,10 +229,22 @@ class Expectation:
             finite = np.abs(b[np.isfinite(b)])
             scale = float(finite.max()) if finite.size else 0.0
             limit = unit * (np.abs(b) + 1 + min(scale, 2.0 ** 10) / 16)
-            if wide is not None and wide.shape == b.shape:
-                limit = limit + 8 * np.nan_to_num(np.abs(wide.astype(np.float64) - b), nan=0,
-                                                  posinf=0)
+            limit = limit + 8 * _gap(self.wide, name, b)
+            if dtype == np.float64:
+                limit = limit + 8 * 2.0 ** -29 * _gap(self.narrow, name, b)
             return np.abs(a - b) <= limit
+
+
+def _gap(outputs, name, b):
+    """How far another precision is away."""
+    if outputs is None or name not in outputs or np.shape(outputs[name]) != b.shape:
+        return 0.0
+    return np.nan_to_num(np.abs(numbers(outputs[name]).astype(np.float64) - b), nan=0, posinf=0)
+
+
+def _alike(a, b):
+    return a.text == b.text and all(getattr(x, "dtype", None) == getattr(b.args[n], "dtype", None)
+                                    for n, x in a.args.items())
 
 
 def _is_float(a):

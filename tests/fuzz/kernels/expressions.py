@@ -1,59 +1,15 @@
 """Random expressions whose types the interpreter's own rules give: an expression is a text and what
 is known of its value (an Unknown, or a literal), and only one that types is kept."""
 
-import dataclasses
-
+from calls import library_call
 from kernel import dtypes
-from pyasc.interpret import indexing, library, ops
-from pyasc.interpret.context import CONTEXT
-from pyasc.interpret.errors import Fault
-from pyasc.interpret.values import Unknown, dtype_of, is_weak, shape_of, strong
+from pyasc.interpret import indexing, ops
+from pyasc.interpret.values import Unknown, dtype_of, is_weak, shape_of
+from terms import HALVES, INTS, E, entry, held, typed, unknown
 
-INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-HALVES = ("float16", "bfloat16")
 BINARY = ("+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^")
 COMPARE = ("<", "<=", "==", "!=", ">", ">=")
 FLOATS = ("0.5", "1.0", "2.0", "-1.0", "0.25", "1.5", "3.0", "-0.0", "4.0")
-
-
-@dataclasses.dataclass
-class E:
-    text: str
-    v: object
-
-    @property
-    def t(self):
-        return dtype_of(self.v)
-
-    @property
-    def shape(self):
-        return shape_of(self.v)
-
-
-def typed(function, *args, **kwargs):
-    """function of values that are only partly known; None where it does not type."""
-    CONTEXT.translating += 1
-    CONTEXT.mixed = False
-    try:
-        return function(*args, **kwargs)
-    except (Fault, TypeError, OverflowError, ValueError, ZeroDivisionError):
-        return None
-    finally:
-        CONTEXT.translating -= 1
-
-
-def unknown(t, shape=None):
-    return Unknown(dtypes.BY_NAME[t] if isinstance(t, str) else t, shape)
-
-
-def held(v):
-    """What a variable that is assigned `v` may hold on some path."""
-    v = strong(v)
-    return v if v.__class__ is Unknown else Unknown(dtype_of(v))
-
-
-def entry(name, reach="asc"):
-    return library.TABLE[(reach, name)].function
 
 
 class Expressions:
@@ -64,8 +20,10 @@ class Expressions:
     def literal(self, want):
         r = self.random
         if want == "bool":
-            return E(r.choice(("True", "False")), None or r.random() < .5) if False else \
-                self._bool_literal()
+            return self._bool_literal()
+        known = [c for c in self.constants if self.fits(c.v, want)]
+        if known and r.random() < .3:
+            return r.choice(known)
         if want == "float" or want == "num" and r.random() < .4:
             text = r.choice(FLOATS)
             return E(f"({text})" if text[0] == "-" else text, float(text))
@@ -328,6 +286,10 @@ class Expressions:
 
     def tensor_leaf(self, shape=None):
         r = self.random
+        owned = [n for n in self.scope.owned if self.scope.owned[n] and self.scope.may_read(n) and
+                 len(self.scope.owned[n]) < len(self.scope.tensors[n].shape)]
+        if owned and r.random() < .4:
+            return self.owned_view(r.choice(owned))
         names = [n for n, v in self.scope.tensors.items() if self.scope.may_read_whole(n)]
         if shape is not None:
             names = [n for n in names if self.scope.tensors[n].shape == shape] or names
@@ -347,17 +309,25 @@ class Expressions:
         keys, parts = [], []
         for n in e.shape:
             pick = r.random()
-            if pick < .35 or n == 0:
+            moving = self.moving_key(n) if pick >= .8 or r.random() < .25 else None
+            if moving:
+                keys.append(moving[0])
+                parts.append(moving[1])
+            elif pick < .35 or n == 0:
                 keys.append(slice(None))
                 parts.append(":")
             elif pick < .8:
                 a, b = r.randint(0, n), r.randint(-1, n + 1)
+                if r.random() < .15:
+                    a, b = r.randint(-n - 2, -1), r.choice((b, None))
                 step = r.choice((None, None, 1, 2, 3))
                 keys.append(slice(a, b, step))
-                parts.append(f"{a or ''}:{b}" + (f":{step}" if step else ""))
+                parts.append(f"{a or ''}:{'' if b is None else b}" + (f":{step}" if step else ""))
             elif pick < .88:
-                keys.append(slice(None, None, -1))
-                parts.append("::-1")
+                a, b = r.choice(((None, None), (n - 1, None), (-1, 0), (r.randint(0, n), r.randint(-n, n))))
+                step = r.choice((-1, -1, -2, -3))
+                keys.append(slice(a, b, step))
+                parts.append(f"{'' if a is None else a}:{'' if b is None else b}:{step}")
             else:
                 i = r.randint(-n, n - 1)
                 keys.append(i)
@@ -372,6 +342,43 @@ class Expressions:
         if v is None or not shape_of(v):
             return e
         return E(f"{e.text}[{', '.join(parts)}]", v)
+
+    def moving_key(self, n):
+        """A key that goes with a loop's variable: (one that gives the same shape, its text)."""
+        r = self.random
+        inside = [(i, low, high) for i, (low, high) in self.scope.loops.items()
+                  if 0 <= low <= high < n]
+        if not inside:
+            return None
+        i, low, high = r.choice(inside)
+        if r.random() < .5:
+            return low, r.choice((i, i, f"{n - 1} - {i}"))
+        length = r.randint(1, n - high)
+        step = r.choice((None, None, None, 2)) if length > 2 else None
+        return slice(low, low + length, step), f"{i}:{i} + {length}" + (f":{step}" if step else "")
+
+    def owned_view(self, name):
+        """What an iteration of a parallel loop owns of a tensor, or a view of it."""
+        r = self.random
+        keys, parts = [], []
+        for axis, n in enumerate(self.scope.tensors[name].shape):
+            if axis in self.scope.owned[name]:
+                keys.append(0)
+                parts.append(self.scope.owned[name][axis])
+            elif r.random() < .7:
+                keys.append(slice(None))
+                parts.append(":")
+            else:
+                a, step = r.randint(0, n - 1), r.choice((None, 2))
+                keys.append(slice(a, None, step))
+                parts.append(f"{a}:" + (f":{step}" if step else ""))
+        while parts and parts[-1] == ":" and r.random() < .5:
+            parts.pop()
+            keys.pop()
+        if not parts:
+            return E(name, self.scope.tensors[name])
+        return E(f"{name}[{', '.join(parts)}]",
+                 typed(indexing.load, self.scope.tensors[name], tuple(keys)))
 
     def tensor(self, depth, want="num", shape=None):
         for _ in range(5):
@@ -438,6 +445,8 @@ class Expressions:
 
     def tensor_call(self, a):
         r = self.random
+        if r.random() < .4:
+            return library_call(self, a)
         f = r.choice(("sum", "max", "min", "any", "all", "sum", "cumsum", "argmax", "flip", "abs",
                       "transpose", "reshape", "concat", "stack", "pad", "tile", "square", "clip",
                       "maximum", "minimum", "matmul", "count_nonzero", "relu", "floor", "sign",

@@ -4,7 +4,7 @@ and now and then an index or a bound changed: near to what raising knows, and no
 import ast
 import re
 
-from expressions import HALVES
+from terms import HALVES
 from inputs import inputs
 from kernel import HEAD, Kernel
 
@@ -15,13 +15,15 @@ FLOAT = ("float32",) * 5 + HALVES
 
 class Family:
     """`NAME` in a template stands for a tensor or variable with that name exchanged; `{size}` for a
-    number. A template is a method that gives (parameters, lines, extra arguments)."""
+    number. A template is a method that gives (parameters, lines); a parameter is (name, dtype, shape), or
+    (name, kind, value) for a scalar."""
 
     def __init__(self, random):
         self.random = random
         names, variables = list(NAMES), list(VARS)
         random.shuffle(names)
         random.shuffle(variables)
+        self.before = ""  # helpers
         self.names, self.variables = iter(names), iter(variables)
         self.dtype = random.choice(FLOAT) if random.random() < .8 else random.choice(("int32", "int64", "int16"))
 
@@ -81,12 +83,16 @@ class Family:
 
     def generate(self):
         r = self.random
-        template = r.choice([getattr(self, n) for n in sorted(dir(self)) if n.startswith("t_")])
+        template = getattr(self, r.choice(sorted(n for n in vars(type(self)) if n.startswith("t_"))))
         parameters, lines = template()
         texts, args = [], {}
         symbols = {}
         symbolic = r.random() < .35
         for name, dtype, shape in parameters:
+            if not isinstance(shape, tuple):  # a scalar, by value
+                texts.append(f"{name}: {dtype}")
+                args[name] = shape
+                continue
             dims = [symbols.setdefault(n, f"S{len(symbols)}") if symbolic else str(n) for n in shape]
             texts.append(f"{name}: asc.{dtype}[{', '.join(dims)}]")
             args[name] = inputs(r, shape, dtype)
@@ -101,7 +107,8 @@ class Family:
             for n, s in symbols.items():
                 body = re.sub(rf"(range\(|parallel_for\(|, |< ){n}(?=[,):])",
                               lambda m, s=s: m[1] + (s if r.random() < .6 else str(n)), body)
-        text = f"{HEAD}\n\n@asc.kernel\ndef k({', '.join(texts)}):\n{body}\n"
+        before = f"\n\n{self.before}\n" if self.before else ""
+        text = f"{HEAD}{before}\n\n@asc.kernel\ndef k({', '.join(texts)}):\n{body}\n"
         if r.random() < .25:
             text = self.mutated(text)
         return Kernel(text, args, "family " + template.__name__[2:])

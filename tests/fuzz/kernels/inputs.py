@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from expressions import INTS
+from terms import INTS
 from kernel import to_array
 
 

@@ -95,6 +95,8 @@ def read_case(path):
         value = eval(value, {"nan": float("nan"), "inf": float("inf")})
         if dtype in ("int", "float") or dtype == "bool" and isinstance(value, bool):
             args[name] = value
+        elif shape is None and not isinstance(value, list):
+            args[name] = np.dtype(dtype).type(value)
         else:
             a = to_array(value, dtype)
             args[name] = a.reshape([int(n) for n in shape.split(",") if n.strip()]) \

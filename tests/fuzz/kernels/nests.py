@@ -7,7 +7,7 @@ where no two of its iterations meet.
 
 import re
 
-from expressions import HALVES
+from terms import HALVES
 from inputs import inputs
 from kernel import HEAD, Kernel
 

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from expressions import HALVES
+from terms import HALVES
 from kernel import HEAD, Kernel
 from library_cases import CASES
 from test_library import DTYPES, ROWS, key, numbers

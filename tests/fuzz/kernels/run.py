@@ -12,7 +12,9 @@ import argparse
 import collections
 import json
 import os
+import pickle
 import random
+import signal
 import sys
 import time
 from pathlib import Path
@@ -21,14 +23,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import covered  # noqa: E402
 import families  # noqa: E402
+from algorithms import Algorithm  # noqa: E402
 from execute import examine  # noqa: E402
 from kernel import CASES, case_text, dtype_name, read_case  # noqa: E402
 from nests import Nest  # noqa: E402
-from program import Program, TensorProgram  # noqa: E402
+from program import Elementwise, Program, TensorProgram  # noqa: E402
 from rows import Row  # noqa: E402
 from shrink import shrink  # noqa: E402
 
-FAMILIES = ((Program, 28), (TensorProgram, 14), (Nest, 30), (families.Family, 16), (Row, 12))
+FAMILIES = ((Program, 26), (TensorProgram, 13), (Elementwise, 4), (Nest, 26), (families.Family, 13), (Algorithm, 9), (Row, 12))
 REFUSALS = ("refused",)
 
 
@@ -106,6 +109,23 @@ def plain(text):
     return " ".join(words)[:120]
 
 
+class Stop:
+    """Whether a run should end: its seconds are over, or it was told to by SIGINT or SIGTERM. The kernel
+    at hand is finished, and what was found until then is summed up; a second signal ends at once."""
+
+    def __init__(self, seconds):
+        self.end, self.told = time.monotonic() + seconds, False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._tell)
+
+    def _tell(self, number, frame):
+        self.told = True
+        signal.signal(number, signal.SIG_DFL)
+
+    def __call__(self):
+        return self.told or time.monotonic() > self.end
+
+
 def work(seed, numbers, server, tell, stop):
     """Examines the kernels of `numbers`."""
     totals = Totals()
@@ -128,10 +148,8 @@ def in_processes(seed, count, jobs, seconds):
         child = os.fork()
         if child == 0:
             os.close(read)
-            end = time.monotonic() + seconds
             totals = work(seed, range(j, count, jobs), "local", progress(count // jobs, j),
-                          lambda: time.monotonic() > end)
-            import pickle
+                          Stop(seconds))
             with os.fdopen(write, "wb") as out:
                 pickle.dump(totals, out)
             from pyasc import _service
@@ -140,7 +158,12 @@ def in_processes(seed, count, jobs, seconds):
         os.close(write)
         pipes.append(read)
         children.append(child)
-    import pickle
+    # They hear of it themselves from a terminal; else we pass it on, and wait for their sums.
+    def pass_on(number, frame):
+        for child in children:
+            os.kill(child, number)
+    signal.signal(signal.SIGTERM, pass_on)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     totals = Totals()
     for read, child in zip(pipes, children):
         with os.fdopen(read, "rb") as source:
@@ -213,9 +236,8 @@ def main():
     if options.jobs > 1:
         totals = in_processes(options.seed, options.count, options.jobs, options.seconds)
     else:
-        end = time.monotonic() + options.seconds
         totals = work(options.seed, range(options.count), "local", progress(options.count),
-                      lambda: time.monotonic() > end)
+                      Stop(options.seconds))
     summary(totals)
     if options.report:
         options.report.write_text(json.dumps(totals.report(), indent=1))

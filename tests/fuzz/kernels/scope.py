@@ -4,6 +4,9 @@ SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 32, 33)  # of axes
 
 
 class Scope:
+    """`owned`: of what a parallel loop's iteration may write, the index it has on each axis; of a tensor
+    that the iteration made itself, none."""
+
     def __init__(self):
         self.scalars, self.tensors, self.loops, self.owned = {}, {}, {}, {}
         self.unreadable, self.frozen, self.writable = set(), set(), set()
@@ -25,4 +28,4 @@ class Scope:
         return name not in self.unreadable
 
     def may_read_whole(self, name):
-        return name not in self.unreadable and name not in self.owned
+        return name not in self.unreadable and not self.owned.get(name)

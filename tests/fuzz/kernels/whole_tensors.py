@@ -1,6 +1,6 @@
 """Statements of random programs over whole tensors and their views."""
 
-from expressions import E, INTS, entry, typed, unknown
+from terms import E, INTS, entry, typed, unknown
 from kernel import dtypes
 from pyasc.interpret import ops
 from pyasc.interpret.values import Unknown
@@ -11,7 +11,7 @@ class WholeTensors:
     """Mixed into the generator of programs."""
 
     def do_tensor(self):
-        if self.scope.trips > 20:
+        if self.scope.trips > 40:
             return self.do_store()
         e = self.product() if self.random.random() < .15 else self.tensor(2)
         if e is None or e.v is None or not e.shape:
@@ -38,11 +38,16 @@ class WholeTensors:
     def do_slice(self):
         r = self.random
         names = self.targets()
-        if not names or self.scope.trips > 20 or self.scope.parallel:
+        if not names or self.scope.trips > 70:
             return self.do_store()
         name = r.choice(names)
         whole = E(name, self.scope.tensors[name])
-        target = self.sliced(whole) if r.random() < .6 else E(f"{name}[:]", whole.v)
+        if self.scope.owned.get(name):
+            target = self.owned_view(name)
+            if not target.shape or target.v is None:
+                return self.do_store()
+        else:
+            target = self.sliced(whole) if r.random() < .6 else E(f"{name}[:]", whole.v)
         if target is whole:
             target = E(f"{name}[:]", whole.v)
         e = self.tensor(2, "num", target.shape) if r.random() < .7 else self.scalar(2)
@@ -69,7 +74,7 @@ class WholeTensors:
 
     def do_local(self):
         r = self.random
-        if self.scope.trips > 60 or self.scope.parallel:
+        if self.scope.trips > 60:
             return
         shape = tuple(r.choice(SIZES[:8]) for _ in range(r.choice((1, 1, 2))))
         t = r.choice((self.float_name, "float32", "int32", "int64", r.choice(INTS), "bool"))
@@ -81,6 +86,8 @@ class WholeTensors:
             self.emit(f"{name}[:] = {r.choice((0, 1))}")
         self.scope.tensors[name] = unknown(t, shape)
         self.scope.writable.add(name)
+        if self.scope.parallel:
+            self.scope.owned[name] = {}
 
     def do_copy(self):
         r = self.random
@@ -137,3 +144,40 @@ class WholeTensors:
         elif names:
             name = r.choice(names)
             self.emit(f"{name}[{self.index(name)}] **= {r.choice((0, 1, 2, 3))}")
+
+    def do_view(self):
+        """A name for a view, and a store through it."""
+        r = self.random
+        names = [n for n in self.targets() if not self.scope.owned.get(n)]
+        if not names or self.scope.parallel or self.scope.trips > 70:
+            return self.do_store()
+        view = self.sliced(E(name := r.choice(names), self.scope.tensors[name]))
+        if view.text == name or not all(view.shape):
+            return
+        made = self.new_name("V")
+        self.emit(f"{made} = {view.text}")
+        e = self.stored(view.t, self.scalar(2))
+        self.emit(f"{made}[{', '.join(self.place(n) for n in view.shape)}] = {e.text}")
+
+    def do_blocks(self):
+        """A tensor block by block, the last of which its end cuts."""
+        r = self.random
+        names = [n for n in self.targets() if not self.scope.owned.get(n) and not self.scope.parallel and
+                 self.scope.trips <= 20 and self.scope.tensors[n].t is not dtypes.BOOL]
+        if not names or self.level >= 4:
+            return self.do_store()
+        name = r.choice(names)
+        v = self.scope.tensors[name]
+        others = [n for n, o in self.scope.tensors.items() if o.shape == v.shape and o.t is v.t and
+                  self.scope.may_read_whole(n)] + [name]
+        n, i = v.shape[0], self.new_name("i")
+        b = r.choice((1, 2, 3, 4, 8))
+        f = r.choice(("range", "range", "asc.parallel_for"))
+        sizes = [s for s, m in self.scope.sizes if m == n]
+        stop = r.choice(sizes) if sizes and r.random() < .7 else str(n)
+        self.emit(f"for {i} in {f}(0, {stop}, {b}):")
+        rows = f"{i}:{i} + {b}"
+        x, y = f"{name}[{rows}]", f"{r.choice(others)}[{rows}]"
+        k = "2" if v.t.is_int else "0.5"
+        self.emit("    " + r.choice((f"{x} = {y} * {k}", f"{x} += {y}", f"{x} = asc.maximum({x}, {y})",
+                                     f"{x} = {k}", f"{name}[{rows}] -= asc.{v.t.name}({i})")))
