@@ -2,6 +2,7 @@
 
 import ctypes
 import subprocess
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,14 @@ DTYPES = {"DTYPE_BOOL": np.uint8, "DTYPE_INT8": np.int8, "DTYPE_INT16": np.int16
           "DTYPE_FLOAT16": np.float16, "DTYPE_FLOAT32": np.float32, "DTYPE_FLOAT64": np.float64}
 
 CONTROL = """
-extern "C" void twin_start(int64_t block, int64_t blocks) {
+extern "C" void twin_start(int64_t block, int64_t blocks, bool cube) {
   AscendC::twin::core().reset();
+  AscendC::twin::core().cube = cube;
   AscendC::twin::core().block = block;
   AscendC::twin::core().blocks = blocks;
 }
 extern "C" void twin_end() { AscendC::twin::end(); }
+extern "C" void twin_end_group() { AscendC::twin::end_group(); }
 """
 
 
@@ -30,7 +33,7 @@ def build(text, folder):
     library = Path(folder) / "kernel.so"
     source.write_text(text + CONTROL)
     done = subprocess.run([COMPILER, "-std=c++20", "-O2", "-shared", "-fPIC", "-Wall", "-Werror",
-                           "-Wno-unused-variable", "-Wno-unused-function", "-ffp-contract=off",
+                           "-Wno-unused-variable", "-Wno-unused-function", "-ffp-contract=off", "-pthread",
                            f"-I{INCLUDE}", str(source), "-o", str(library)],
                           capture_output=True, text=True)
     if done.returncode:
@@ -41,6 +44,17 @@ def build(text, folder):
 def _constant(expr):
     assert len(expr.steps) == 1, "shapes are specialised: every launch expression is a constant"
     return expr.steps[0].value
+
+
+def _kernels(phases):
+    """Phases of one group are one kernel."""
+    kernels = []
+    for phase in phases:
+        if phase.group and kernels and kernels[-1][0].group == phase.group:
+            kernels[-1].append(phase)
+        else:
+            kernels.append([phase])
+    return kernels
 
 
 def launch(library, contract, dtype_name, arrays, scalars):
@@ -55,11 +69,14 @@ def launch(library, contract, dtype_name, arrays, scalars):
     most_blocks = max([_constant(p.blocks) for p in contract.phases], default=1)
     errors = np.zeros((most_blocks, 8), np.int64)
     pointer = lambda array: ctypes.c_void_p(array.ctypes.data)  # noqa: E731
-    for phase in contract.phases:
-        entry = getattr(library, phase.entry)
+    for kernel in _kernels(contract.phases):
+        entry = getattr(library, kernel[0].entry)
         entry.restype = None
-        actuals = []
-        for argument in phase.arguments:
+        actuals, seen = [], set()
+        for argument in (a for phase in kernel for a in phase.arguments):
+            if argument.SerializeToString() in seen:
+                continue
+            seen.add(argument.SerializeToString())
             kind = argument.WhichOneof("kind")
             if kind == "parameter":
                 parameter = contract.parameters[argument.parameter]
@@ -74,10 +91,26 @@ def launch(library, contract, dtype_name, arrays, scalars):
                 actuals.append(pointer(workspaces[argument.workspace]))
             else:
                 actuals.append(pointer(errors))
-        blocks = _constant(phase.blocks)
-        for block in range(blocks):
-            library.twin_start(ctypes.c_int64(block), ctypes.c_int64(blocks))
+
+        def run(block, blocks, cube):
+            library.twin_start(ctypes.c_int64(block), ctypes.c_int64(blocks), ctypes.c_bool(cube))
             entry(*actuals)
             library.twin_end()
+
+        if len(kernel) == 1:
+            blocks = _constant(kernel[0].blocks)
+            for block in range(blocks):
+                run(block, blocks, False)
+            continue
+        groups = min(_constant(phase.blocks) for phase in kernel)
+        for group in range(groups):
+            cores = [threading.Thread(target=run, args=core) for core in
+                     ((group, groups, True), (2 * group, groups, False),
+                      (2 * group + 1, groups, False))]
+            for core in cores:
+                core.start()
+            for core in cores:
+                core.join()
+            library.twin_end_group()
     assert not errors.any(), f"the kernel reported an error: {errors[errors[:, 0] != 0][0]}"
     return results

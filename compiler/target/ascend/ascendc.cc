@@ -84,32 +84,30 @@ int64_t scratchAddress(func::FuncOp phase) {
   return (end + 31) / 32 * 32;
 }
 
-void printPhase(AscendCPrinter &printer, func::FuncOp phase, const v1::LaunchContract &contract) {
-  bool vector = phase->getAttrOfType<StringAttr>(kCore).getValue() == "aiv";
-  std::string formals;
-  for (BlockArgument argument : phase.getArguments()) {
-    StringRef binding =
-        phase.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kBinding).getValue();
-    ArgumentNames names = namesOf(argument, binding, contract);
-    formals += (formals.empty() ? "" : ", ") +
-               (isa<MemRefType>(argument.getType()) ? "GM_ADDR" : cppType(argument.getType())) +
-               " " + names.formal;
-    printer.name(argument, names.tensor);
-  }
-  printer.indent(-1);
-  printer.line(llvm::formatv("\n// {0} blocks on {1} cores.",
-                             phase->getAttrOfType<IntegerAttr>(kBlocks).getInt(),
-                             vector ? "vector" : "cube"));
-  printer.line("extern \"C\" __global__ __aicore__ void " + phase.getName() + "(" + formals +
-               ") {");
-  printer.indent(1);
-  printer.line(vector ? "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);"
-                      : "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);");
+StringRef bindingOf(func::FuncOp phase, BlockArgument argument) {
+  return phase.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kBinding).getValue();
+}
+
+std::string formalOf(func::FuncOp phase, BlockArgument argument,
+                     const v1::LaunchContract &contract) {
+  return (isa<MemRefType>(argument.getType()) ? "GM_ADDR" : cppType(argument.getType())) + " " +
+         namesOf(argument, bindingOf(phase, argument), contract).formal;
+}
+
+bool isVector(func::FuncOp phase) {
+  return phase->getAttrOfType<StringAttr>(kCore).getValue() == "aiv";
+}
+
+std::string blocksOf(func::FuncOp phase) {
+  return std::to_string(phase->getAttrOfType<IntegerAttr>(kBlocks).getInt());
+}
+
+// The statements of a phase, between its braces.
+void printBody(AscendCPrinter &printer, func::FuncOp phase, const v1::LaunchContract &contract) {
   for (BlockArgument argument : phase.getArguments()) {
     if (!isa<MemRefType>(argument.getType()))
       continue;
-    StringRef binding =
-        phase.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kBinding).getValue();
+    StringRef binding = bindingOf(phase, argument);
     std::string type = tensorType(argument);
     std::string name = printer.use(argument);
     printer.line("GlobalTensor<" + type + "> " + name + ";");
@@ -137,9 +135,66 @@ void printPhase(AscendCPrinter &printer, func::FuncOp phase, const v1::LaunchCon
     else
       printer.statement(&op);
   }
+}
+
+// One function: a kernel, or what one kind of core does in the kernel of a group.
+void printPhase(AscendCPrinter &printer, func::FuncOp phase, const v1::LaunchContract &contract,
+                bool part) {
+  bool vector = isVector(phase);
+  std::string formals;
+  for (BlockArgument argument : phase.getArguments()) {
+    formals += (formals.empty() ? "" : ", ") + formalOf(phase, argument, contract);
+    printer.name(argument, namesOf(argument, bindingOf(phase, argument), contract).tensor);
+  }
+  printer.indent(-1);
+  if (part)
+    printer.line("\n// What the " + std::string(vector ? "vector" : "cube") + " cores do.");
+  else
+    printer.line("\n// " + blocksOf(phase) + " blocks on " + (vector ? "vector" : "cube") +
+                 " cores.");
+  printer.line((part ? "__aicore__ inline void " : "extern \"C\" __global__ __aicore__ void ") +
+               phase.getName() + (part ? "_part(" : "(") + formals + ") {");
+  printer.indent(1);
+  if (!part)
+    printer.line(vector ? "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);"
+                        : "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);");
+  printBody(printer, phase, contract);
   printer.indent(-1);
   printer.line("}");
   printer.indent(1);
+}
+
+// The kernel of a group: the arguments of the first phase, then what only the second has.
+std::string groupKernel(func::FuncOp first, func::FuncOp second,
+                        const v1::LaunchContract &contract) {
+  std::string formals;
+  std::set<std::string> known;
+  std::string calls[2];
+  for (auto [number, phase] : llvm::enumerate(SmallVector{first, second})) {
+    std::string actuals;
+    for (BlockArgument argument : phase.getArguments()) {
+      std::string name = namesOf(argument, bindingOf(phase, argument), contract).formal;
+      actuals += (actuals.empty() ? "" : ", ") + name;
+      if (known.insert(name).second)
+        formals += (formals.empty() ? "" : ", ") + formalOf(phase, argument, contract);
+    }
+    calls[number] = std::string("  if ") + (isVector(phase) ? "ASCEND_IS_AIV" : "ASCEND_IS_AIC") +
+                    " {\n    " + phase.getName().str() + "_part(" + actuals + ");\n  }\n";
+  }
+  func::FuncOp cube = isVector(first) ? second : first;
+  return "\n// " + blocksOf(cube) + " blocks of a cube core and two vector cores.\n" +
+         "extern \"C\" __global__ __aicore__ void " + first.getName().str() + "(" + formals +
+         ") {\n  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);\n" + calls[0] + calls[1] +
+         "}\n";
+}
+
+// The blocks to launch: of a group, those of its cube cores.
+int64_t launchBlocks(const v1::LaunchContract &contract, const v1::Phase &phase) {
+  int64_t blocks = phase.blocks().steps(0).value();
+  for (const v1::Phase &other : contract.phases())
+    if (phase.group() != 0 && other.group() == phase.group() && other.core() == v1::CORE_KIND_AIC)
+      blocks = other.blocks().steps(0).value();
+  return blocks;
 }
 
 std::string launchComment(ModuleOp module, const v1::LaunchContract &contract,
@@ -147,9 +202,13 @@ std::string launchComment(ModuleOp module, const v1::LaunchContract &contract,
   std::string soc = module->getAttrOfType<StringAttr>(kSoc).str();
   std::string text = "// Kernel '" + kernel + "' for " + soc + ", generated by pyasc.\n" +
                      "// Launch, in this order, each when the one before has ended:\n";
-  for (const v1::Phase &phase : contract.phases())
-    text +=
-        "//   " + phase.entry() + "<<<" + std::to_string(phase.blocks().steps(0).value()) + ">>>\n";
+  uint32_t group = 0;
+  for (const v1::Phase &phase : contract.phases()) {
+    if (phase.group() == 0 || phase.group() != group)
+      text +=
+          "//   " + phase.entry() + "<<<" + std::to_string(launchBlocks(contract, phase)) + ">>>\n";
+    group = phase.group();
+  }
   if (contract.workspaces_size() > 0)
     text += "// Workspaces, zero-filled, bytes:";
   for (const v1::Workspace &workspace : contract.workspaces())
@@ -169,13 +228,18 @@ bool PrintAscendC(ModuleOp module, const v1::LaunchContract &contract, const std
   std::set<Piece> pieces;
   std::string phases;
   bool flushes = false;
+  func::FuncOp before;
   for (auto phase : module.getOps<func::FuncOp>()) {
     AscendCPrinter printer(diagnostics, pieces);
-    printPhase(printer, phase, contract);
+    bool part = phase->hasAttr(kGroup);
+    printPhase(printer, phase, contract, part);
     if (printer.failed)
       return false;
     phase.walk([&](DcacheFlushOp) { flushes = true; });
     phases += printer.out;
+    if (part && before && before->getAttr(kGroup) == phase->getAttr(kGroup))
+      phases += groupKernel(before, phase, contract);
+    before = phase;
   }
   *text = launchComment(module, contract, kernel) + "#include \"kernel_operator.h\"\n\n" +
           "using namespace AscendC;\n" + preludeText(pieces);

@@ -3,6 +3,9 @@
 // The text uses static tensors, raw flags and barriers and the basic API alone: no TPipe, TQue or
 // Matmul object. It is the plan; nothing else decides. Each phase is one kernel function; how they
 // are launched (order, blocks, arguments) is the launch contract's matter and stands in a comment.
+// The two phases of a group are one kernel for cube and vector cores: it has the first phase's
+// name, the arguments of the first phase and then those that only the second has, and the cube's
+// blocks.
 #ifndef PYASC_COMPILER_TARGET_ASCEND_ASCENDC_H
 #define PYASC_COMPILER_TARGET_ASCEND_ASCENDC_H
 

@@ -169,6 +169,7 @@ private:
   // The 16-bit elements in `count` elements of a memory's type.
   std::string count16(Value memory, Value count);
   void sync(Operation *op);
+  void crossWait(CrossWaitOp wait);
 
   AscendCPrinter &p;
 };
@@ -288,12 +289,42 @@ void Instruction::sync(Operation *op) {
            ");");
   else if (auto barrier = dyn_cast<PipeBarrierOp>(op))
     p.line("PipeBarrier<PIPE_" + stringifyPipe(barrier.getPipe()).str() + ">();");
+  else if (auto set = dyn_cast<CrossSetOp>(op))
+    p.line("CrossCoreSetFlag<" + std::to_string(set.getMode()) + ", PIPE_" +
+           stringifyPipe(set.getPipe()).str() + ">(" + count32(p, set.getId()) + ");");
+  else if (auto wait = dyn_cast<CrossWaitOp>(op))
+    crossWait(wait);
   else
     p.line("FlushDataCache();");
 }
 
+// The wait names the mode of the flag's sets, which stand in this function and in the other of its
+// group.
+void Instruction::crossWait(CrossWaitOp wait) {
+  auto function = wait->getParentOfType<func::FuncOp>();
+  std::optional<int64_t> id = constantOf(wait.getId()), mode;
+  bool unique = id.has_value();
+  for (auto other : function->getParentOfType<ModuleOp>().getOps<func::FuncOp>()) {
+    bool together = other == function || (function->hasAttr(kGroup) &&
+                                          other->getAttr(kGroup) == function->getAttr(kGroup));
+    if (together)
+      other.walk([&](CrossSetOp set) {
+        std::optional<int64_t> one = constantOf(set.getId());
+        unique &= one.has_value();
+        if (one != id)
+          return;
+        unique &= !mode || *mode == static_cast<int64_t>(set.getMode());
+        mode = set.getMode();
+      });
+  }
+  if (!unique || !mode)
+    return p.refuse(wait, "a wait for a flag between cores whose mode is not known");
+  p.line("CrossCoreWaitFlag<" + std::to_string(*mode) + ", PIPE_" +
+         stringifyPipe(wait.getPipe()).str() + ">(" + count32(p, wait.getId()) + ");");
+}
+
 bool Instruction::print(Operation *op) {
-  if (isa<SetFlagOp, WaitFlagOp, PipeBarrierOp, DcacheFlushOp>(op)) {
+  if (isa<SetFlagOp, WaitFlagOp, PipeBarrierOp, DcacheFlushOp, CrossSetOp, CrossWaitOp>(op)) {
     sync(op);
     return true;
   }

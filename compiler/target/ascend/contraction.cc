@@ -252,4 +252,11 @@ FailureOr<Contraction> analyseContraction(Planner &planner, linalg::GenericOp op
   return result;
 }
 
+std::string describeContraction(const Contraction &c) {
+  std::string what = "contraction " + std::to_string(c.m.size) + "x" + std::to_string(c.n.size) +
+                     "x" + std::to_string(c.k.size * c.outerKs()) + " ";
+  llvm::raw_string_ostream(what) << c.views[Contraction::A].element;
+  return what;
+}
+
 } // namespace pyasc::npu

@@ -38,6 +38,9 @@ struct Contraction {
 // The body is out + a * b on floats, with extensions to f32 on 16-bit inputs.
 bool isContraction(mlir::linalg::GenericOp op);
 
+// "contraction 1024x1024x64 f16", for the report.
+std::string describeContraction(const Contraction &contraction);
+
 // Whether a generic only rounds its input to 16 bits, element by element in the same order.
 bool isRounding(mlir::linalg::GenericOp op);
 

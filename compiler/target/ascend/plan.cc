@@ -204,6 +204,8 @@ LogicalResult Planner::run() {
         found.push_back(&op);
     return found;
   };
+  if (options.use_cube)
+    roundBehindContractions(find());
   if (options.use_cube && options.use_vector)
     streamRows(function, soc(), find());
   SmallVector<Operation *> steps = find();
@@ -281,7 +283,12 @@ void Planner::shareWorkspaces() {
       return std::nullopt;
     return number;
   };
-  for (auto [at, phase] : llvm::enumerate(phases))
+  size_t at = 0;
+  for (auto [i, phase] : llvm::enumerate(phases)) {
+    // Phases of a group run at the same time.
+    bool together =
+        i > 0 && phase->hasAttr(kGroup) && phase->getAttr(kGroup) == phases[i - 1]->getAttr(kGroup);
+    at += i > 0 && !together;
     for (unsigned i = 0; i < phase.getNumArguments(); ++i)
       if (auto number = numberOf(phase, i)) {
         auto [found, isNew] = places.insert({*number, lives.size()});
@@ -289,6 +296,7 @@ void Planner::shareWorkspaces() {
           lives.push_back({*number, at, at});
         lives[found->second].last = at;
       }
+  }
   // In the order of their first phases.
   struct Shared {
     int64_t bytes;
@@ -331,6 +339,18 @@ bool Planner::streams(Value root, ArrayRef<Operation *> steps) const {
                       [&](Operation *reader) { return llvm::is_contained(steps, reader); });
 }
 
+bool Planner::usedOnlyBy(Value root, ArrayRef<Operation *> steps) const {
+  SmallVector<Operation *> users(root.getUsers());
+  while (!users.empty()) {
+    Operation *user = users.pop_back_val();
+    if (user->getNumResults() == 1 && isa<MemRefType>(user->getResult(0).getType()))
+      users.append(user->user_begin(), user->user_end());
+    else if (!llvm::is_contained(steps, user) && !isFolded(user))
+      return false;
+  }
+  return true;
+}
+
 // The steps that may share a phase with the first as far as the scalars go that they are given: a
 // phase loads them at its start, on every core, and so before it writes anything.
 static ArrayRef<Operation *> withScalarsAtHand(const Planner &planner,
@@ -371,17 +391,18 @@ LogicalResult Planner::planStep(ArrayRef<Operation *> steps, size_t &taken) {
     bool enabled;
     Plan plan;
   };
-  const Unit units[] = {{"cube", options.use_cube, planContraction},
+  const Unit units[] = {{"cube and vector", options.use_cube && options.use_vector, planFused},
+                        {"cube", options.use_cube, planContraction},
                         {"vector", options.use_vector, planVector},
                         {"scalar", true, planScalar}};
   std::string reasons;
   for (const Unit &unit : units) {
-    std::string reason = "switched off";
+    std::string reason = unit.plan == planFused ? "" : "switched off";
     auto workspacesBefore = workspaces;
     size_t bytesBefore = workspaceBytes.size(), phasesBefore = phases.size(),
            recordsBefore = records.size();
     ArrayRef<Operation *> offered =
-        unit.plan == planVector ? withScalarsAtHand(*this, steps) : steps;
+        unit.plan == planFused || unit.plan == planVector ? withScalarsAtHand(*this, steps) : steps;
     taken = unit.enabled ? unit.plan(*this, offered, reason) : 0;
     if (taken > 0) {
       // The better units' reasons belong to the first record that this one made.

@@ -124,6 +124,11 @@ public:
   bool streams(mlir::Value root, llvm::ArrayRef<mlir::Operation *> steps) const;
 
   void record(Lowered lowered) { records.push_back(std::move(lowered)); }
+  // Whether nothing but these steps, and folded ones, uses the tensor.
+  bool usedOnlyBy(mlir::Value root, llvm::ArrayRef<mlir::Operation *> steps) const;
+  // A new number for npu.group.
+  int64_t nextGroup() { return ++groups; }
+
   // A step that another step's phase does too: the driver skips it.
   void fold(mlir::Operation *step) { folded.insert(step); }
   bool isFolded(mlir::Operation *step) const { return folded.contains(step); }
@@ -158,6 +163,7 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Operation *, 2>> readers;
   llvm::DenseSet<mlir::Value> written;
   int64_t touchedBytes = 0;
+  int64_t groups = 0;
 };
 
 // The memrefs that a step reads and writes, by root (kernel argument or alloc).
@@ -174,12 +180,18 @@ Footprint footprintOf(const Planner &planner, mlir::Operation *step);
 // Planner::record and returns how many steps it took; or returns 0 with the reason, and whatever it
 // began is removed. Where cube and vector differ in what they accept, that is a reason, no error.
 
-// Called once before all: repeats chains of steps block by block of rows, where their temporaries
+// Called once before all: where the steps that read a product all round it first, it is rounded as
+// it leaves the cube.
+void roundBehindContractions(llvm::ArrayRef<mlir::Operation *> steps);
+// Called once after that: repeats chains of steps block by block of rows, where their temporaries
 // are larger than L2. The steps given become others.
 void streamRows(mlir::func::FuncOp kernel, const machine::Soc &soc,
                 llvm::ArrayRef<mlir::Operation *> steps);
 // Called once before the first step: folds steps (zero fills, casts) into contractions.
 void foldAroundContractions(Planner &planner, llvm::ArrayRef<mlir::Operation *> steps);
+// A product with the operation behind it, cube and vector cores together; the other planners take
+// what it does not.
+size_t planFused(Planner &planner, llvm::ArrayRef<mlir::Operation *> steps, std::string &reason);
 size_t planContraction(Planner &planner, llvm::ArrayRef<mlir::Operation *> steps,
                        std::string &reason);
 size_t planVector(Planner &planner, llvm::ArrayRef<mlir::Operation *> steps, std::string &reason);

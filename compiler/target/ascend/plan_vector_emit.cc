@@ -51,13 +51,29 @@ LogicalResult VectorEmitter::emit() {
   LogicalResult done = loops().form == VectorForm::elementwise  ? emitElementwise()
                        : loops().form == VectorForm::accumulate ? emitAccumulate()
                                                                 : emitRowReduce();
-  if (failed(done))
-    for (const Part &part : parts_)
-      if (reason_.empty())
-        reason_ = part.body->reason();
-  if (failed(done) && reason_.empty())
-    reason_ = emitter_.reason();
+  explain(done);
   return done;
+}
+
+LogicalResult VectorEmitter::emitTile(const Place &place) {
+  place_ = &place;
+  at_.assign(place.at.begin(), place.at.end());
+  iteration_ = place.iteration;
+  code_.setTile(place.rows, place.columns);
+  LogicalResult done = emitElementwise();
+  explain(done);
+  place_ = nullptr;
+  return done;
+}
+
+void VectorEmitter::explain(LogicalResult done) {
+  if (succeeded(done))
+    return;
+  for (const Part &part : parts_)
+    if (reason_.empty())
+      reason_ = part.body->reason();
+  if (reason_.empty())
+    reason_ = emitter_.reason();
 }
 
 //===------------------------------------------------------------------------------------------===//
@@ -233,8 +249,9 @@ LogicalResult VectorEmitter::load(Source &source, Value iteration) {
   const VectorOperand &operand = *source.operand;
   if (!operand.used)
     return success();
-  auto at = address(operand);
-  auto view = emitter_.view(operand.memref);
+  bool fed = place_ && operand.view.root == place_->fed.root;
+  auto at = fed ? FailureOr<Value>(Value()) : address(operand);
+  auto view = fed ? FailureOr<FlatView>(FlatView()) : emitter_.view(operand.memref);
   if (failed(at) || failed(view))
     return failure();
   if (source.kind == TileKind::uniform) {
@@ -246,7 +263,12 @@ LogicalResult VectorEmitter::load(Source &source, Value iteration) {
   Value memory = source.buffer;
   if (!source.invariant)
     memory = builder_.create<SlotOp>(loc_, memory.getType(), memory, iteration);
-  transferIn(source, memory, code_.index(0), view->base, *at);
+  if (fed)
+    builder_.create<LoadOp>(loc_, memory, code_.index(0), place_->fed.memory, place_->fed.offset,
+                            code_.rows(), code_.cols(), code_.index(place_->fed.stride),
+                            code_.index(tiling_.size.pitch));
+  else
+    transferIn(source, memory, code_.index(0), view->base, *at);
   source.value.kind = source.kind;
   source.value.type = source.value.storage = operand.element;
   source.value.memory = memory;

@@ -51,6 +51,21 @@ public:
   mlir::LogicalResult emit();
   const std::string &reason() const { return reason_; }
 
+  // Instead of emit(), for an elementwise nest whose tiles somebody else chooses. First buffers and
+  // what is the same for all tiles, then the code of a tile, once.
+  mlir::LogicalResult prepare();
+  struct Place {
+    llvm::SmallVector<mlir::Value> at; // the tile's start in each dimension of the nest
+    mlir::Value rows, columns;
+    mlir::Value iteration; // number of the tile on this core
+    // The input of tensor `root` lies elsewhere for this tile: `stride` elements a row.
+    struct {
+      mlir::Value root, memory, offset;
+      int64_t stride = 0;
+    } fed;
+  };
+  mlir::LogicalResult emitTile(const Place &place);
+
 private:
   // What an operand is during the phase.
   struct Source {
@@ -68,13 +83,13 @@ private:
     llvm::SmallVector<Source, 0> sources;
     std::unique_ptr<TileBody> body;
   };
+  void explain(mlir::LogicalResult done);
   void addPart(const VectorNest &nest, const VectorLoops &loops);
   const VectorNest &nest() const { return *part_->nest; }
   const VectorLoops &loops() const { return *part_->loops; }
   llvm::SmallVector<Source, 0> &sources() { return part_->sources; }
   TileBody &body() { return *part_->body; }
 
-  mlir::LogicalResult prepare();
   mlir::LogicalResult addUp(
       TileValue &accumulator,
       llvm::function_ref<mlir::LogicalResult(llvm::function_ref<mlir::LogicalResult()>)> eachBlock);
@@ -119,6 +134,7 @@ private:
   llvm::SmallVector<mlir::Value> at_; // the tile's start in each dimension; null where not in use
   mlir::Value iteration_;             // number of the task on this core
   mlir::Value blockCount_;
+  const Place *place_ = nullptr; // see emitTile
   std::string reason_;
 };
 

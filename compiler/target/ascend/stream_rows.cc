@@ -169,6 +169,8 @@ private:
     int64_t largest = 0, all = 0, exchanged = 0;
     bool isLong = false;
     for (Value temporary : group.temporaries) {
+      if (isHandedOver(temporary))
+        continue;
       auto type = cast<MemRefType>(temporary.getType());
       all += bytesOf(temporary);
       largest = std::max(largest, bytesOf(temporary));
@@ -199,6 +201,26 @@ private:
              auto product = dyn_cast<linalg::GenericOp>(user);
              return product && isContraction(product);
            });
+  }
+
+  // A plain product, perhaps rounded, that one operation reads element by element: it goes tile by
+  // tile through a ring (plan_fused.cc).
+  static bool isHandedOver(Value temporary) {
+    linalg::GenericOp reader;
+    bool plain = true;
+    for (OpOperand &use : temporary.getUses()) {
+      auto op = cast<linalg::GenericOp>(use.getOwner());
+      if (isContraction(op) && op.isDpsInit(&use)) {
+        plain &= op.getNumLoops() == 3;
+        continue;
+      }
+      if (isFolded(op))
+        continue;
+      plain &= !reader && op.getNumReductionLoops() == 0 && op.isDpsInput(&use) &&
+               op.getMatchingIndexingMap(&use).isIdentity();
+      reader = op;
+    }
+    return plain && reader;
   }
 
   void stream(const Group &group) {
@@ -263,7 +285,77 @@ private:
   const machine::Soc &soc;
 };
 
+// The 16-bit type that an operation rounds an input to before anything else; null: to none.
+Type roundedTo(linalg::GenericOp op, OpOperand &input) {
+  Value argument = op.getMatchingBlockArgument(&input);
+  Type type;
+  for (Operation *user : argument.getUsers()) {
+    auto rounding = dyn_cast<arith::TruncFOp>(user);
+    if (!rounding || (type && rounding.getType() != type))
+      return {};
+    type = rounding.getType();
+  }
+  return type;
+}
+
 } // namespace
+
+void roundBehindContractions(ArrayRef<Operation *> steps) {
+  for (Operation *step : steps) {
+    auto product = dyn_cast<linalg::GenericOp>(step);
+    if (!product || !isContraction(product))
+      continue;
+    Value sum = product.getDpsInits()[0];
+    if (!sum.getDefiningOp<memref::AllocOp>())
+      continue;
+    // What comes after must all round first, to one type; before, there may be fills.
+    Type type;
+    SmallVector<OpOperand *> readers;
+    bool fine = true;
+    for (OpOperand &use : sum.getUses()) {
+      auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
+      if (user == product)
+        continue;
+      if (!user || user->getBlock() != product->getBlock()) {
+        fine = false;
+        break;
+      }
+      if (user->isBeforeInBlock(product)) {
+        fine &= user.getNumDpsInputs() == 0;
+        continue;
+      }
+      Type to = user.isDpsInput(&use) && !isRounding(user) ? roundedTo(user, use) : Type();
+      fine &= to && (!type || to == type);
+      type = to;
+      readers.push_back(&use);
+    }
+    if (!fine || readers.empty())
+      continue;
+    OpBuilder builder(product);
+    builder.setInsertionPointAfter(product);
+    Location loc = product.getLoc();
+    auto shape = cast<MemRefType>(sum.getType()).getShape();
+    Value rounded = builder.create<memref::AllocOp>(loc, MemRefType::get(shape, type));
+    AffineMap map = builder.getMultiDimIdentityMap(shape.size());
+    SmallVector<utils::IteratorType> loops(shape.size(), utils::IteratorType::parallel);
+    builder.create<linalg::GenericOp>(
+        loc, TypeRange{}, ValueRange{sum}, ValueRange{rounded}, ArrayRef<AffineMap>{map, map},
+        loops, [&](OpBuilder &inner, Location where, ValueRange arguments) {
+          Value result = inner.create<arith::TruncFOp>(where, type, arguments[0]);
+          inner.create<linalg::YieldOp>(where, result);
+        });
+    for (OpOperand *reader : readers) {
+      auto user = cast<linalg::GenericOp>(reader->getOwner());
+      BlockArgument argument = user.getMatchingBlockArgument(reader);
+      for (Operation *rounding : llvm::make_early_inc_range(argument.getUsers())) {
+        rounding->getResult(0).replaceAllUsesWith(argument);
+        rounding->erase();
+      }
+      argument.setType(type);
+      reader->set(rounded);
+    }
+  }
+}
 
 void streamRows(func::FuncOp kernel, const machine::Soc &soc, ArrayRef<Operation *> steps) {
   RowStreamer(kernel, soc).run(steps);

@@ -3,13 +3,16 @@
 #define PYASC_TESTS_ASCENDC_TWIN_KERNEL_OPERATOR_H
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <type_traits>
 #include <vector>
 
@@ -122,6 +125,9 @@ inline constexpr FixpipeConfig CFG_NZ{false};
 
 #define KERNEL_TYPE_AIV_ONLY 0
 #define KERNEL_TYPE_AIC_ONLY 1
+#define KERNEL_TYPE_MIX_AIC_1_2 2
+#define ASCEND_IS_AIC (AscendC::twin::core().cube)
+#define ASCEND_IS_AIV (!AscendC::twin::core().cube)
 #define KERNEL_TASK_TYPE_DEFAULT(kind) AscendC::twin::begin(kind)
 
 // -------------------------------------------------------------------------------- the one core
@@ -130,6 +136,7 @@ namespace twin {
 
 struct Core {
   int kind = 0;
+  bool cube = false; // in a kernel for both kinds of cores
   int64_t block = 0;
   int64_t blocks = 1;
   // Filled with a pattern, so that reading what nobody wrote shows.
@@ -163,8 +170,9 @@ struct Core {
   }
 };
 
+// A thread is a core.
 inline Core &core() {
-  static Core one;
+  static thread_local Core one;
   return one;
 }
 inline void begin(int kind) { core().kind = kind; }
@@ -174,6 +182,61 @@ inline void end() {
   for (auto &[key, value] : core().flags)
     TWIN_CHECK(value == 0, "flag %d id %d is left set", key.first, key.second);
   TWIN_CHECK(core().atomic == Core::kNone, "atomic mode is left on");
+}
+
+// Flags between a cube core (member 0) and its two vector cores (1, 2), which run as threads:
+// mode 2.
+struct Group {
+  static constexpr int kIds = 11, kMost = 15;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int sets[3][kIds] = {};  // by a vector core, that the other one has not set
+  int flags[3][kIds] = {}; // for each member
+};
+inline Group &group() {
+  static Group one;
+  return one;
+}
+inline int member() { return core().cube ? 0 : 1 + static_cast<int>(core().block % 2); }
+
+inline void cross_set(int mode, int id) {
+  TWIN_CHECK(mode == 2, "mode %d is not part", mode);
+  TWIN_CHECK(id >= 0 && id < Group::kIds, "flag %d", id);
+  Group &all = group();
+  const std::lock_guard lock(all.mutex);
+  auto give = [&](int to) {
+    TWIN_CHECK(++all.flags[to][id] <= Group::kMost, "flag %d is set too often", id);
+  };
+  if (core().cube) {
+    give(1);
+    give(2);
+  } else {
+    ++all.sets[member()][id];
+    if (all.sets[1][id] > 0 && all.sets[2][id] > 0) {
+      --all.sets[1][id];
+      --all.sets[2][id];
+      give(0);
+    }
+  }
+  all.changed.notify_all();
+}
+
+inline void cross_wait(int mode, int id) {
+  TWIN_CHECK(mode == 2, "mode %d is not part", mode);
+  Group &all = group();
+  std::unique_lock lock(all.mutex);
+  int &flag = all.flags[member()][id];
+  const bool came = all.changed.wait_for(lock, std::chrono::seconds(60), [&] { return flag > 0; });
+  TWIN_CHECK(came, "flag %d never comes", id);
+  --flag;
+}
+
+// Behind the last of a group's cores.
+inline void end_group() {
+  for (int m = 0; m < 3; ++m)
+    for (int id = 0; id < Group::kIds; ++id)
+      TWIN_CHECK(group().flags[m][id] == 0 && group().sets[m][id] == 0,
+                 "flag %d between cores is left set", id);
 }
 
 template <typename T> T combine(T old, T value) {
@@ -285,6 +348,12 @@ template <HardEvent event> void WaitFlag(int32_t id) {
   TWIN_CHECK(flag == 1, "event %d id %d is waited for before it is set", static_cast<int>(event),
              id);
   flag = 0;
+}
+template <uint8_t mode, pipe_t pipe> void CrossCoreSetFlag(uint16_t id) {
+  twin::cross_set(mode, id);
+}
+template <uint8_t mode, pipe_t pipe> void CrossCoreWaitFlag(uint16_t id) {
+  twin::cross_wait(mode, id);
 }
 template <pipe_t pipe> void PipeBarrier() {}
 template <typename T, CacheLine line, DcciDst dst>
