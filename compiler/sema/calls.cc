@@ -130,6 +130,8 @@ Value Emitter::EvalCall(const Call *e) {
     } else {
       v = Eval(x);
     }
+    if (index_arguments)
+      v = InIndex(x->range, v);
     index_mode_ = false;
     return v;
   };

@@ -146,6 +146,8 @@ public:
   std::optional<DType> CommonType(const SourceRange &range, const Value &x, const Value &y);
   // `x` as type `t`, by explicit cast (tensors: a new tensor).
   Value Cast(const SourceRange &range, const Value &x, DType t);
+  // An integer scalar of an index, which is computed in 64 bits.
+  Value InIndex(const SourceRange &range, const Value &x);
   // `x` as what a store into type `t` takes; reports a cast that Python would not do silently.
   std::optional<Value> CastForStore(const SourceRange &range, const Value &x, DType t,
                                     std::string_view into);

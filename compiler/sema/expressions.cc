@@ -92,6 +92,8 @@ Value Emitter::EvalKind(const Expr *e) {
     Value x = Eval(u->operand);
     if (x.IsInvalid())
       return x;
+    if (index_mode_ && u->op != syntax::UnaryOperator::Not)
+      x = InIndex(e->range, x);
     return Unary(e->range, u->op, x);
   }
   case NodeKind::BoolOp:

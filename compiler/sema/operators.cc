@@ -83,6 +83,12 @@ std::optional<DType> Emitter::CommonType(const SourceRange &range, const Value &
   return both;
 }
 
+Value Emitter::InIndex(const SourceRange &range, const Value &x) {
+  bool is_narrow = x.IsScalar() && IsInteger(x.dtype) && !x.weak && x.dtype != DType::Int64 &&
+                   x.dtype != DType::UInt64;
+  return is_narrow ? Cast(range, x, DType::Int64) : x;
+}
+
 Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
   if (x.IsInvalid() || y.IsInvalid())
     return Value::Invalid();
@@ -117,12 +123,9 @@ Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
                  "'" + std::string(Spelling(op)) +
                      "' needs numbers or tensors, and one operand is " + Describe(bad));
   }
-  // Indices are computed in 64 bits.
   if (index_mode_) {
-    for (Value *v : {&x, &y})
-      if (v->IsScalar() && IsInteger(v->dtype) && !v->weak && v->dtype != DType::Int64 &&
-          v->dtype != DType::UInt64)
-        *v = Cast(range, *v, DType::Int64);
+    x = InIndex(range, x);
+    y = InIndex(range, y);
   }
   auto type = CommonType(range, x, y);
   if (!type)

@@ -173,6 +173,8 @@ class Expressions:
 
     def _UnaryOp(self, node, ix, wp):
         x, code = self.expr(node.operand, ix, wp and not isinstance(node.op, ast.Not))
+        if ix and not isinstance(node.op, ast.Not):
+            x, code = self.index(x, code, node)
         name, function = UNARY[type(node.op)]
         return function(x), self.call(name, [code], node)
 
