@@ -156,6 +156,19 @@ class Algorithm(Family):
                 (scale[0], scale[1], r.choice((2, 3, -1)) if scale[1] == "int" else r.choice((2.0, 0.5)))], \
             self.nested(heads, body)
 
+    def t_map(self):
+        """One store an element: what may run on one buffer, and what nearly may."""
+        r = self.random
+        n, m = self.size(), self.size(9)
+        X, Y = self.name(), self.name()
+        i, j = self.loop(n), self.loop(m)
+        x = f"{X}[{i[1]}, {j[1]}]"
+        other = r.choice((x, x, f"{X}[{i[1]}, 0]", f"{X}[{n} - 1 - {i[1]}, {j[1]}]", f"{Y}[{i[1]}, {j[1]}]"))
+        value = r.choice((f"{x} * {self.scale()}", f"max({x}, 0)", f"{x} + {x} * {x}", f"{x} - {other}",
+                          f"{other} + 1", f"{x} if {x} > {other} else {other}"))
+        return [(X, self.dtype, (n, m)), (Y, self.dtype, (n, m))], self.nested(
+            self.shuffled((i[0], j[0])), [f"{Y}[{i[1]}, {j[1]}] {r.choice(('=', '=', '+='))} {value}"])
+
     def t_attention(self):
         r = self.random
         self.dtype = r.choice(FLOAT)

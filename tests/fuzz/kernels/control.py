@@ -43,7 +43,7 @@ class Control:
         pick = r.random()
         sizes = [(s, n) for s, n in scope.sizes if n <= most]
         ints = [(n, v) for n, v in scope.loops.items() if 0 <= v[0] and v[1] <= most]
-        given = [(n, v) for n, v in self.given if v <= most]
+        given = [(n, v) for n, v in self.given if v <= most and not self.helper_depth]
         if given and r.random() < .3:
             n, v = r.choice(given)
             return r.choice((n, f"0, {n}", f"{n}, {v + 3}, 2")), 0, max(v - 1, v + 2), v + 1, False

@@ -21,7 +21,8 @@ class Expressions:
         r = self.random
         if want == "bool":
             return self._bool_literal()
-        known = [c for c in self.constants if self.fits(c.v, want)]
+        known = [c for c in self.constants if self.fits(c.v, want) and
+                 (not self.helper_depth or c.text not in self.parameters)]
         if known and r.random() < .3:
             return r.choice(known)
         if want == "float" or want == "num" and r.random() < .4:
@@ -348,6 +349,9 @@ class Expressions:
         r = self.random
         inside = [(i, low, high) for i, (low, high) in self.scope.loops.items()
                   if 0 <= low <= high < n]
+        given = [(i, v, v) for i, v in self.given if v < n and not self.helper_depth]
+        if given and r.random() < .3:
+            inside = given  # a slice that starts where only the run knows
         if not inside:
             return None
         i, low, high = r.choice(inside)

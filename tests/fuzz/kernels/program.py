@@ -33,7 +33,8 @@ class Program(Assignments, Control, WholeTensors, Helpers, Expressions):
         self.float_name = random.choice(("float32",) * 6 + HALVES + ("float64",) * (random.random() < .3))
         self.budget = random.randint(4, 14)
         self.helper_depth, self.made = 0, []  # the helpers that scalars may call
-        self.constants, self.given = [], []  # known by name: at compile time, or for loops only
+        # Known by name: at compile time, and which of those are parameters; at run time, with the value.
+        self.constants, self.parameters, self.given = [], set(), []
         self.results = None  # types, where the kernel may return early
 
     # ---- the whole ----
@@ -112,6 +113,7 @@ class Program(Assignments, Control, WholeTensors, Helpers, Expressions):
             if type(value) is int:
                 self.scope.sizes.append((name, value))
             self.constants.append(E(name, value))
+            self.parameters.add(name)
             return
         if held_as == "int64":
             self.given.append((name, value))
