@@ -635,6 +635,12 @@ FailureOr<size_t> planRows(Planner &planner, ArrayRef<Operation *> steps) {
     auto step = asRows(nest, rows);
     if (!step)
       break;
+    // A product whose zeros were folded into it, for the cube, adds to nothing here either.
+    if (Value destination = planner.overwritten(nest.op)) {
+      if (!step->reduces || destination != nest.op.getDpsInits()[0])
+        break;
+      step->fromNeutral = true;
+    }
     bool whole = !group.steps.empty() && startsWithFirst(group.steps.back(), *step);
     if (whole) {
       absorbed.push_back(group.steps.back().op);

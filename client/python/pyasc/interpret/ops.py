@@ -53,7 +53,7 @@ def broadcast(*values):
         out = list(shape)
         for i in range(1, len(s) + 1):
             have, add = out[-i], s[-i]
-            if add == have or add == 1 or add is None:
+            if add == have or add == 1 or add is None and have != 1:
                 continue
             if have != 1 and have is not None:
                 named = " and ".join(shape_text(shape_of(v)) for v in values if is_tensor(v))
