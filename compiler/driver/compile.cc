@@ -6,6 +6,7 @@
 
 #include "compiler/analysis/analyze.h"
 #include "compiler/diag/diagnostic.h"
+#include "compiler/driver/buffer_names.h"
 #include "compiler/driver/c_header.h"
 #include "compiler/driver/contract.h"
 #include "compiler/driver/fast_memory.h"
@@ -199,6 +200,7 @@ bool Compilation::LowerAscend(mlir::ModuleOp structured) {
   bool exported = true;
   if (request_.target() == v1::TARGET_SIM)
     stages_->Time("sim-program", [&] {
+      NameBuffers(*module, artifact_.launch());
       exported = npu::ExportSimProgram(*module, diagnostics_, artifact_.mutable_sim());
     });
   if (exported && (request_.target() == v1::TARGET_ASCEND || Wants(v1::EMIT_ASCENDC)))

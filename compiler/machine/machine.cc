@@ -1,5 +1,6 @@
 #include "compiler/machine/machine.h"
 
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 
@@ -119,6 +120,8 @@ Soc Parse(const std::string &text) {
   gm("write_back_factor", soc.gm.write_back_factor);
   gm("write_queue_bytes", soc.gm.write_queue_bytes);
   gm("l2_line_bytes", soc.gm.l2_line_bytes);
+  if (!std::has_single_bit(static_cast<uint64_t>(soc.gm.l2_line_bytes)))
+    Fail("l2_line_bytes has to be a power of two");
   gm("scalar_latency_cycles", soc.gm.scalar_latency_cycles);
 
   for (const char *name :

@@ -3,6 +3,7 @@
 #ifndef PYASC_PROFILER_SIM_ACCESS_H
 #define PYASC_PROFILER_SIM_ACCESS_H
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,11 +13,22 @@
 
 namespace pyasc::sim {
 
-// A pipe instruction with its fields' values, as the scalar unit issued it.
+// A pipe instruction with its fields' values, as the scalar unit issued it. Most have few fields,
+// and queues are long: copies take the fields that the instruction has.
 struct Operation {
   const sim_isa::Descriptor *descriptor = nullptr;
-  int64_t v[sim_isa::kMaxFields] = {};
   uint32_t line = 0;
+  int64_t v[sim_isa::kMaxFields];
+
+  Operation() : v{} {}
+  Operation(const Operation &other) { *this = other; }
+  Operation &operator=(const Operation &other) {
+    descriptor = other.descriptor;
+    line = other.line;
+    if (descriptor)
+      std::copy_n(other.v, descriptor->fields.size(), v);
+    return *this;
+  }
 };
 
 // `count` runs of `length` bytes, `stride` bytes from start to start.

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "profiler/sim/half.h"
+#include "profiler/sim/half_arrays.h"
 
 namespace pyasc::sim {
 namespace {
@@ -144,6 +145,15 @@ void CastFrom(Type to_type, Rounding rounding, const std::byte *from, std::byte 
 
 void CastElements(Type from_type, Type to_type, Rounding rounding, const std::byte *from,
                   std::byte *to, int64_t n) {
+  if (from_type == Type::kF16 && to_type == Type::kF32)
+    return WidenHalves(from, reinterpret_cast<float *>(to), n);
+  if (from_type == Type::kBF16 && to_type == Type::kF32)
+    return WidenBfloats(from, reinterpret_cast<float *>(to), n);
+  const bool to_nearest = rounding == Rounding::kNone || rounding == Rounding::kRint;
+  if (from_type == Type::kF32 && to_type == Type::kF16 && to_nearest)
+    return NarrowToHalves(reinterpret_cast<const float *>(from), to, n);
+  if (from_type == Type::kF32 && to_type == Type::kBF16 && to_nearest)
+    return NarrowToBfloats(reinterpret_cast<const float *>(from), to, n);
   switch (from_type) {
   case Type::kF32:
     if (to_type == Type::kF32 && rounding != Rounding::kNone) {

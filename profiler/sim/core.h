@@ -15,19 +15,19 @@ namespace pyasc::sim {
 
 // An instruction in a pipe's queue, since the scalar unit's time `ready`.
 struct Queued {
-  Operation operation;
   double ready = 0;
   // What the scalar unit had waited for by then; for the sanitizer.
   std::shared_ptr<const View> issued = {};
   uint32_t issue = 0;
+  Operation operation;
 };
 
 // What is under way in a pipe: an instruction whose effect comes at `done`, or a flag that is
 // raised then.
 struct InFlight {
-  Operation operation;
   double done = 0;
-  // Of the pipe when a flag was set.
+  Operation operation;
+  // Of the pipe when a flag was set; for the sanitizer.
   View view = {};
 };
 
@@ -76,8 +76,9 @@ struct UnitFlagState {
 struct FlagState {
   struct Raise {
     double time = 0;
-    View view = {};
     uint32_t line = 0;
+    // For the sanitizer.
+    View view = {};
   };
   Ring<Raise> raised;
   // The last wait for it, which the next set has to know of; its line.

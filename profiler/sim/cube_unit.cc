@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "profiler/sim/half.h"
+#include "profiler/sim/half_arrays.h"
 #include "profiler/sim/units.h"
 
 namespace pyasc::sim {
@@ -17,26 +17,6 @@ using namespace sim_isa;
 
 // L0C's fractals are 16 x 16.
 constexpr int64_t kTile = 16;
-
-template <typename T> struct Load {
-  static T Value(const std::byte *at) {
-    T value;
-    std::memcpy(&value, at, sizeof(T));
-    return value;
-  }
-};
-
-// The element types of a mmad, as what is computed with.
-float Take(Type type, const std::byte *at) {
-  switch (type) {
-  case Type::kF16:
-    return HalfToFloat(Load<uint16_t>::Value(at));
-  case Type::kBF16:
-    return Bfloat16ToFloat(Load<uint16_t>::Value(at));
-  default:
-    return Load<float>::Value(at);
-  }
-}
 
 // Unpacks an operand to [rows][k], row-major. Fractal (row block i, k-block j) lies at
 // i * row_pitch + j * k_pitch fractals.
@@ -53,11 +33,10 @@ void Unpack(Type type, const std::byte *from, int64_t rows, int64_t k, int64_t r
         if (type == Type::kF32)
           std::memcpy(out, row, n * 4);
         else
-          for (int64_t e = 0; e < n; ++e)
-            out[e] = Take(type, row + e * size);
+          (type == Type::kF16 ? WidenHalves : WidenBfloats)(row, out, n);
       } else {
         for (int64_t e = 0; e < n; ++e)
-          out[e] = Load<int8_t>::Value(row + e);
+          out[e] = static_cast<int8_t>(row[e]);
       }
     }
 }
@@ -161,6 +140,18 @@ void Mmad(const Operation &o, CoreMemory &core) {
       [&](float *tile, const float *rows, const float *panel) { kernel(tile, rows, panel, m, k); });
 }
 
+// A fractal of what lies turned in L1: its rows are columns from `column` on there.
+template <int64_t kSize>
+void TurnFractal(std::byte *fractal, const std::byte *src, int64_t column, int64_t row,
+                 int64_t src_rows) {
+  constexpr int64_t kC0 = 32 / kSize;
+  for (int64_t r = 0; r < kTile; ++r, ++column) {
+    const std::byte *from = src + (column / kC0 * src_rows + row) * 32 + column % kC0 * kSize;
+    for (int64_t e = 0; e < kC0; ++e)
+      std::memcpy(fractal + r * 32 + e * kSize, from + e * 32, kSize);
+  }
+}
+
 void LoadL0(const Operation &o, CoreMemory &core) {
   const Descriptor &d = *o.descriptor;
   const int64_t extent = o.v[2], k = o.v[3], src_rows = o.v[4];
@@ -179,12 +170,16 @@ void LoadL0(const Operation &o, CoreMemory &core) {
         std::memcpy(fractal, src + (j * src_rows + i * kTile) * 32, 512);
         continue;
       }
-      for (int64_t r = 0; r < kTile; ++r)
-        for (int64_t e = 0; e < c0; ++e) {
-          const int64_t column = i * kTile + r, row = j * c0 + e;
-          std::memcpy(fractal + r * 32 + e * size,
-                      src + (column / c0 * src_rows + row) * 32 + column % c0 * size, size);
-        }
+      switch (size) {
+      case 1:
+        TurnFractal<1>(fractal, src, i * kTile, j * c0, src_rows);
+        break;
+      case 2:
+        TurnFractal<2>(fractal, src, i * kTile, j * c0, src_rows);
+        break;
+      default:
+        TurnFractal<4>(fractal, src, i * kTile, j * c0, src_rows);
+      }
     }
 }
 

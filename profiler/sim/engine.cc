@@ -25,7 +25,7 @@ constexpr std::string_view kSpaceNames[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C
 
 } // namespace
 
-Engine::Engine(const machine::Soc &soc) : soc_(soc), memory_system_(soc) {}
+Engine::Engine(const machine::Soc &soc) : soc_(soc), costs_(soc), memory_system_(soc) {}
 Engine::~Engine() = default;
 
 absl::StatusOr<std::vector<PhaseResult>> Engine::Run(const PhaseRequest &request,
@@ -236,6 +236,7 @@ void Engine::RunScalar(Core &core) {
   // The scalar unit sees what the pipes have done so far.
   if (threads_ && codes_[core.part]->touches_memory)
     threads_->WaitAll();
+  Operation operation;
   for (;;) {
     const int64_t before = core.scalar.instructions;
     core.scalar.limit = static_cast<int64_t>(instructions_left_);
@@ -256,7 +257,6 @@ void Engine::RunScalar(Core &core) {
       core.state = Core::State::kHalted;
       return;
     }
-    Operation operation;
     operation.descriptor = &request_.parts[core.part].function->descriptors[core.scalar.issued];
     operation.line = core.scalar.line;
     for (size_t n = 0; n < operation.descriptor->fields.size(); ++n) {
@@ -272,7 +272,7 @@ void Engine::RunScalar(Core &core) {
   }
 }
 
-bool Engine::Issue(Core &core, Operation operation) {
+bool Engine::Issue(Core &core, const Operation &operation) {
   const Descriptor &d = *operation.descriptor;
   if (IsFlag(d.op))
     if (operation.v[0] < 0 ||
@@ -354,8 +354,14 @@ void Engine::Enqueue(Core &core, const Operation &operation) {
   const PipeOp op = operation.descriptor->op;
   if (!IsFlag(op))
     ++pipe.queued_instructions;
-  pipe.queue.push_back(
-      {operation, core.scalar.time, core.checker.Issue(), core.checker.NextIssue()});
+  Queued &queued = pipe.queue.push();
+  queued.operation = operation;
+  queued.ready = core.scalar.time;
+  queued.issue = core.checker.NextIssue();
+  if (core.checker.on())
+    queued.issued = core.checker.Issue();
+  else
+    queued.issued.reset();
   if (pipe.queue.size() == 1 && pipe.blocked == PipeState::Blocked::kNo)
     ScheduleTry(core, p, core.scalar.time);
 }
@@ -413,7 +419,10 @@ void Engine::TryPipe(Core &core, int p, double now) {
     if (pipe.in_flight.empty())
       return now;
     const double done = pipe.in_flight.back().done;
-    pipe.in_flight.push_back({operation, done, view});
+    InFlight &item = pipe.in_flight.push();
+    item.operation = operation;
+    item.done = done;
+    item.view = view;
     Push(done, EventKind::kComplete, core, p);
     return std::nullopt;
   };
@@ -424,7 +433,7 @@ void Engine::TryPipe(Core &core, int p, double now) {
     core.checker.Enter(id, head.issued);
     switch (head.operation.descriptor->op) {
     case PipeOp::kSetFlag: {
-      const View view = core.checker.Release(id);
+      const View &view = core.checker.Release(id);
       if (const std::optional<double> at = afterWhatIsUnderWay(head.operation, view))
         Raise(core, head.operation, *at, view);
       pop();
@@ -482,17 +491,18 @@ void Engine::TryPipe(Core &core, int p, double now) {
         return;
       }
       unblock();
-      const Queued taken = head;
+      const Operation operation = head.operation;
+      const uint32_t issue = head.issue;
       pop();
-      if (!StartInstruction(core, p, taken, now))
+      if (!StartInstruction(core, p, operation, issue, now))
         return;
     }
   }
 }
 
-bool Engine::StartInstruction(Core &core, int p, const Queued &head, double now) {
+bool Engine::StartInstruction(Core &core, int p, const Operation &operation, uint32_t issue,
+                              double now) {
   PipeState &pipe = core.pipes[p];
-  const Operation &operation = head.operation;
   const Violation wrong = AccessesOf(operation, accesses_);
   if (!wrong.empty()) {
     Fault(core, operation.line, wrong.kind,
@@ -533,7 +543,7 @@ bool Engine::StartInstruction(Core &core, int p, const Queued &head, double now)
       core.checker.Acquire(Pipe::kFix, core.unit_flag.closed_view);
     if (operation.descriptor->op == PipeOp::kMmad && operation.v[7] != 0 && operation.v[6] != 0)
       core.checker.Acquire(Pipe::kM, core.unit_flag.taken_view);
-    core.checker.Run(operation, static_cast<Pipe>(p), head.issue, accesses_);
+    core.checker.Run(operation, static_cast<Pipe>(p), issue, accesses_);
     HeedFindings();
     if (!status_.ok())
       return false;
@@ -543,7 +553,8 @@ bool Engine::StartInstruction(Core &core, int p, const Queued &head, double now)
     const Access &gm = accesses_[accesses_[0].space == Space::kGm ? 0 : 1];
     pipe.transfer = {
         operation,
-        StartTransfer(operation, gm, *allocation, soc_, core.slot, now, traffic_[core.part]), now};
+        StartTransfer(operation, gm, *allocation, costs_, core.slot, now, traffic_[core.part]),
+        now};
     // Data comes in the order in which it was asked for.
     pipe.transfer->transfer.arrival = std::max(now, pipe.last_done);
     ContinueTransfer(core, p);
@@ -551,8 +562,8 @@ bool Engine::StartInstruction(Core &core, int p, const Queued &head, double now)
   }
   Cost cost;
   if (request_.timing)
-    cost = CostOf(operation, accesses_, soc_, core.pipes[static_cast<int>(Pipe::kM)].free_at > now,
-                  traffic_[core.part]);
+    cost = CostOf(operation, accesses_, costs_,
+                  core.pipes[static_cast<int>(Pipe::kM)].free_at > now, traffic_[core.part]);
   pipe.free_at = now + cost.occupancy;
   Finish(core, p, operation, now, pipe.free_at + cost.latency);
   return true;
@@ -567,8 +578,9 @@ void Engine::ContinueTransfer(Core &core, int p) {
   }
   const ActiveTransfer ended = *pipe.transfer;
   pipe.transfer.reset();
-  pipe.free_at = std::max(ended.transfer.issue,
-                          ended.start + PathOf(ended.operation, soc_).instruction_cycles);
+  pipe.free_at =
+      std::max(ended.transfer.issue,
+               ended.start + costs_.path(*ended.operation.descriptor).instruction_cycles);
   Finish(core, p, ended.operation, ended.start, std::max(ended.transfer.arrival, pipe.free_at));
   if (!pipe.queue.empty())
     ScheduleTry(core, p, std::max(pipe.queue.front().ready, ended.transfer.issue));
@@ -598,7 +610,9 @@ void Engine::Finish(Core &core, int p, const Operation &operation, double start,
   }
   if (!request_.data)
     return;
-  pipe.in_flight.push_back({operation, done, {}});
+  InFlight &item = pipe.in_flight.push();
+  item.operation = operation;
+  item.done = done;
   Push(done, EventKind::kComplete, core, p);
 }
 
@@ -634,7 +648,7 @@ void Engine::PassUnitFlag(Core &core, const Operation &o) {
 
 void Engine::Complete(Core &core, int p, double now) {
   PipeState &pipe = core.pipes[p];
-  const InFlight item = pipe.in_flight.front();
+  const InFlight item = std::move(pipe.in_flight.front());
   pipe.in_flight.pop_front();
   if (item.operation.descriptor->op == PipeOp::kSetFlag)
     Raise(core, item.operation, now, item.view);
@@ -690,7 +704,11 @@ void Engine::Raise(Core &core, const Operation &set, double time, const View &vi
           &set);
   if (!status_.ok())
     return;
-  flag.raised.push_back({time, view, set.line});
+  FlagState::Raise &raise = flag.raised.push();
+  raise.time = time;
+  if (core.checker.on())
+    raise.view = view;
+  raise.line = set.line;
   if (to == kScalarPipe) {
     if (core.state == Core::State::kWaitFlag && core.pending.descriptor->sub == from &&
         core.pending.v[0] == set.v[0]) {

@@ -122,7 +122,7 @@ private:
   // The scalar unit.
   void RunScalar(Core &core);
   // False: the scalar unit has to stop here.
-  bool Issue(Core &core, Operation operation);
+  bool Issue(Core &core, const Operation &operation);
   bool IssueOnScalar(Core &core, const Operation &operation);
   void Enqueue(Core &core, const Operation &operation);
   void Resume(Core &core, double time);
@@ -132,7 +132,8 @@ private:
   // The pipes.
   void TryPipe(Core &core, int pipe, double now);
   void ScheduleTry(Core &core, int pipe, double time);
-  bool StartInstruction(Core &core, int pipe, const Queued &head, double now);
+  bool StartInstruction(Core &core, int pipe, const Operation &operation, uint32_t issue,
+                        double now);
   // Issues the next requests of the pipe's transfer.
   void ContinueTransfer(Core &core, int pipe);
   void Finish(Core &core, int pipe, const Operation &operation, double start, double done);
@@ -176,6 +177,7 @@ private:
   std::string NameOf(const Core &core) const;
 
   const machine::Soc &soc_;
+  const CostTable costs_;
   MemorySystem memory_system_;
   std::vector<std::unique_ptr<Core>> cube_cores_;
   std::vector<std::unique_ptr<Core>> vector_cores_;

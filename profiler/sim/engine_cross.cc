@@ -63,7 +63,7 @@ void Engine::SetCross(Core &core, const Operation &set, double time, const View 
   sets.members.resize(setters.size());
   for (size_t n = 0; n < setters.size(); ++n)
     if (setters[n] == &core) {
-      sets.members[n].push_back({time, view, set.line});
+      sets.members[n].push_back({time, set.line, view});
       if (sets.members[n].size() > kMaxCrossCount)
         return FatalFault(core, set.line, FaultKind::kCrossCount,
                           Cat("flag ", id, " between cores is set more than ", kMaxCrossCount,
@@ -94,7 +94,7 @@ void Engine::GiveCross(Core &to, int64_t id, double time, const View &view, uint
     return FatalFault(to, line, FaultKind::kCrossCount,
                       Cat("flag ", id, " between cores is set ", kMaxCrossCount + 1,
                           " times before ", NameOf(to), " waits for it"));
-  flag.raised.push_back({time, view, line});
+  flag.raised.push_back({time, line, view});
   if (to.state == Core::State::kWaitCross && to.pending.v[0] == id) {
     to.checker.Import(Pipe::kS, view);
     flag.raised.pop_front();

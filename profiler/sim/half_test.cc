@@ -1,4 +1,5 @@
 #include "profiler/sim/half.h"
+#include "profiler/sim/half_arrays.h"
 
 #include <algorithm>
 #include <cmath>
@@ -111,6 +112,39 @@ TEST(HalfTest, DoublesRoundOnce) {
   EXPECT_EQ(DoubleToBfloat16(1.0 + 0x1p-8 + 0x1p-40), 0x3f81);
   EXPECT_EQ(DoubleToHalf(std::numeric_limits<double>::denorm_min()), 0);
   EXPECT_EQ(DoubleToHalf(-1e300), 0xfc00);
+}
+
+// Every bit pattern of 16 bits, and floats of every exponent, sign and rounding.
+TEST(HalfTest, ArraysAreConvertedAsSingleNumbersAre) {
+  std::vector<uint16_t> patterns(65536 + 3);
+  for (size_t i = 0; i < patterns.size(); ++i)
+    patterns[i] = static_cast<uint16_t>(i);
+  const auto *bytes = reinterpret_cast<const std::byte *>(patterns.data());
+  const auto n = static_cast<int64_t>(patterns.size());
+  std::vector<float> halves(n), bfloats(n);
+  WidenHalves(bytes, halves.data(), n);
+  WidenBfloats(bytes, bfloats.data(), n);
+  for (int64_t i = 0; i < n; ++i) {
+    ASSERT_EQ(std::bit_cast<uint32_t>(halves[i]), std::bit_cast<uint32_t>(HalfToFloat(patterns[i])))
+        << i;
+    ASSERT_EQ(std::bit_cast<uint32_t>(bfloats[i]),
+              std::bit_cast<uint32_t>(Bfloat16ToFloat(patterns[i])))
+        << i;
+  }
+  std::vector<float> floats;
+  for (uint32_t high = 0; high < 0x10000; ++high)
+    for (uint32_t low : {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x2fffu, 0x3000u, 0x7fffu, 0x8000u,
+                         0x8001u, 0xf000u, 0xffffu})
+      floats.push_back(std::bit_cast<float>(high << 16 | low));
+  std::vector<uint16_t> half(floats.size()), bfloat(floats.size());
+  NarrowToHalves(floats.data(), reinterpret_cast<std::byte *>(half.data()),
+                 static_cast<int64_t>(floats.size()));
+  NarrowToBfloats(floats.data(), reinterpret_cast<std::byte *>(bfloat.data()),
+                  static_cast<int64_t>(floats.size()));
+  for (size_t i = 0; i < floats.size(); ++i) {
+    ASSERT_EQ(half[i], FloatToHalf(floats[i])) << std::bit_cast<uint32_t>(floats[i]);
+    ASSERT_EQ(bfloat[i], FloatToBfloat16(floats[i])) << std::bit_cast<uint32_t>(floats[i]);
+  }
 }
 
 } // namespace

@@ -18,8 +18,11 @@ constexpr uint64_t kAlignment = 512;
 
 void Poison(std::byte *at, int64_t bytes) {
   const unsigned char pattern[2] = {kPoison & 0xff, kPoison >> 8};
-  for (int64_t i = 0; i < bytes; ++i)
-    at[i] = static_cast<std::byte>(pattern[i & 1]);
+  int64_t i = 0;
+  for (; i + 2 <= bytes; i += 2)
+    std::memcpy(at + i, pattern, 2);
+  if (i < bytes)
+    at[i] = static_cast<std::byte>(pattern[0]);
 }
 
 absl::StatusOr<uint64_t> GlobalMemory::Allocate(int64_t bytes) {
@@ -116,7 +119,8 @@ void CoreMemory::Reset() {
 }
 
 DataCache::DataCache(int64_t bytes)
-    : num_sets_(std::max<int64_t>(1, bytes / kLineBytes / kWays)), lines_(num_sets_ * kWays) {}
+    : num_sets_(std::max<int64_t>(1, bytes / kLineBytes / kWays)), lines_(num_sets_ * kWays),
+      latest_(lines_.data()) {}
 
 DataCache::Line *DataCache::Fill(GlobalMemory &gm, uint64_t address, bool data) {
   const uint64_t tag = address / kLineBytes, begin = tag * kLineBytes;

@@ -109,15 +109,21 @@ public:
   };
 
   explicit DataCache(int64_t bytes);
+  DataCache(const DataCache &) = delete;
+  DataCache &operator=(const DataCache &) = delete;
 
   // The line that holds `address`, or nullptr on a miss.
   Line *Lookup(uint64_t address) {
     const uint64_t tag = address / kLineBytes;
+    if (latest_->tag == tag && latest_->limit != 0) {
+      latest_->last_use = ++clock_;
+      return latest_;
+    }
     Line *set = &lines_[tag % num_sets_ * kWays];
     for (int way = 0; way < kWays; ++way)
       if (set[way].tag == tag && set[way].limit != 0) {
         set[way].last_use = ++clock_;
-        return &set[way];
+        return latest_ = &set[way];
       }
     return nullptr;
   }
@@ -141,6 +147,8 @@ private:
   uint64_t num_sets_;
   uint32_t clock_ = 0;
   std::vector<Line> lines_;
+  // Used last: the next use is often of the same.
+  Line *latest_;
 };
 
 } // namespace pyasc::sim

@@ -1,6 +1,7 @@
 #include "profiler/sim/memory_system.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace pyasc::sim {
@@ -38,64 +39,80 @@ double PathPeak(Path path, const machine::Soc &soc, int64_t cores) {
 // ----------------------------------------------------------------------------------------- L2
 
 void L2Cache::Clear() {
-  std::fill(where_.begin(), where_.end(), 0);
+  std::fill(states_.begin(), states_.end(), 0);
   used_ = 0;
-  front_ = back_ = 0;
-}
-
-void L2Cache::MoveToFront(uint32_t at) {
-  if (at == front_)
-    return;
-  Node &node = nodes_[at];
-  nodes_[node.before].after = node.after;
-  if (at == back_)
-    back_ = node.before;
-  else
-    nodes_[node.after].before = node.before;
-  node.after = front_;
-  nodes_[front_].before = at;
-  front_ = at;
+  uses_ = 0;
+  bags_.clear();
+  open_number_ = 0;
+  open_.clear();
+  next_ = 0;
 }
 
 L2Cache::Found L2Cache::Touch(uint64_t line, bool write, bool allocate, int core) {
-  if (line >= where_.size())
-    where_.resize(std::max<uint64_t>(line + 1, where_.size() * 2), 0);
+  if (line >= states_.size())
+    states_.resize(std::max<uint64_t>(line + 1, states_.size() * 2), 0);
   Found found;
-  uint32_t at = where_[line];
-  if (at != 0) {
-    --at;
-    Node &node = nodes_[at];
+  const auto owner = static_cast<uint8_t>(core);
+  const State state = states_[line];
+  if (state != 0) {
     found.hit = true;
-    found.shared = node.owner != core;
-    node.owner = static_cast<uint8_t>(core);
-    node.dirty |= write;
-    MoveToFront(at);
+    found.shared = static_cast<uint8_t>(state >> kDirtyBits) != owner;
+    states_[line] = ++uses_ << kUseShift | State{owner} << kDirtyBits | (state & 1) | State{write};
     return found;
   }
   if (!allocate)
     return found;
-  if (used_ < nodes_.size()) {
-    at = used_++;
-    nodes_[at].after = front_;
-    if (at != 0)
-      nodes_[front_].before = at;
-    else
-      back_ = at;
-    front_ = at;
+  if (used_ < capacity_) {
+    ++used_;
   } else {
-    at = back_;
-    Node &victim = nodes_[at];
-    where_[victim.line] = 0;
-    if (victim.dirty)
-      found.written_back = victim.line;
-    MoveToFront(at);
+    const uint64_t victim = TakeOldest();
+    if (states_[victim] & 1)
+      found.written_back = static_cast<int64_t>(victim);
+    states_[victim] = 0;
   }
-  Node &node = nodes_[at];
-  node.line = static_cast<uint32_t>(line);
-  node.owner = static_cast<uint8_t>(core);
-  node.dirty = write;
-  where_[line] = at + 1;
+  states_[line] = ++uses_ << kUseShift | State{owner} << kDirtyBits | State{write};
+  PutInBag(line);
   return found;
+}
+
+void L2Cache::PutInBag(uint64_t line) {
+  const Aged aged = {LastUse(line), line};
+  const uint64_t number = aged.last_use >> kBagShift;
+  if (number == open_number_) {
+    open_.insert(
+        std::upper_bound(open_.begin() + static_cast<int64_t>(next_), open_.end(), aged,
+                         [](const Aged &a, const Aged &b) { return a.last_use < b.last_use; }),
+        aged);
+    return;
+  }
+  if (bags_.size() < number - open_number_)
+    bags_.resize(number - open_number_);
+  bags_[number - open_number_ - 1].push_back(static_cast<uint32_t>(line));
+}
+
+uint64_t L2Cache::TakeOldest() {
+  for (;;) {
+    while (next_ < open_.size()) {
+      const Aged oldest = open_[next_++];
+      if (LastUse(oldest.line) == oldest.last_use)
+        return oldest.line;
+      PutInBag(oldest.line);
+    }
+    // All that is left is younger: open the next bag.
+    open_.clear();
+    next_ = 0;
+    ++open_number_;
+    const Bag bag = std::move(bags_.front());
+    bags_.pop_front();
+    for (uint32_t line : bag)
+      if (LastUse(line) >> kBagShift == open_number_)
+        open_.push_back({LastUse(line), line});
+      else
+        PutInBag(line);
+    auto younger = [](const Aged &a, const Aged &b) { return a.last_use < b.last_use; };
+    if (!std::is_sorted(open_.begin(), open_.end(), younger)) // of a stream it is
+      std::sort(open_.begin(), open_.end(), younger);
+  }
 }
 
 // ---------------------------------------------------------------------------------------- HBM
@@ -115,18 +132,22 @@ void Hbm::Restart() {
 Hbm::Channel &Hbm::ChannelOf(uint64_t line) {
   // Neighbouring lines lie on different channels; where a run of them begins is as good as random,
   // so that no pitch or distance between tensors meets one channel again and again.
-  const uint64_t run = (line / 64 + 1) * 0x9e3779b97f4a7c15;
-  return channels_[(line + (run >> 40)) % channels_.size()];
+  const uint64_t run = (line / 64 + 1) * 0x9e3779b97f4a7c15, at = line + (run >> 40);
+  const uint64_t count = channels_.size();
+  return channels_[std::has_single_bit(count) ? at & (count - 1) : at % count];
 }
 
 // Waiting writes use the time in which nobody reads, and one that has begun is finished; what no
 // longer has room in the queue is done at once.
 void Hbm::Settle(Channel &channel, double time) {
   if (time > channel.free) {
-    const double begun =
-        std::min(channel.owed, std::ceil((time - channel.free) / write_cycles_) * write_cycles_);
-    channel.owed -= begun;
-    channel.free = std::max(time, channel.free + begun);
+    if (channel.owed > 0) {
+      const double begun =
+          std::min(channel.owed, std::ceil((time - channel.free) / write_cycles_) * write_cycles_);
+      channel.owed -= begun;
+      channel.free += begun;
+    }
+    channel.free = std::max(time, channel.free);
   }
   if (channel.owed > most_owed_) {
     channel.free += channel.owed - most_owed_;
@@ -134,10 +155,9 @@ void Hbm::Settle(Channel &channel, double time) {
   }
 }
 
-double Hbm::Read(uint64_t line, double bytes, double time, int core) {
+double Hbm::Read(uint64_t line, double service, double time, int core) {
   Channel &channel = ChannelOf(line);
   Settle(channel, time);
-  double service = ServiceCycles(bytes);
   if (core >= 0) {
     if (line >= last_reads_.size())
       last_reads_.resize(line + line / 2 + 1024);
@@ -167,6 +187,7 @@ MemorySystem::MemorySystem(const machine::Soc &soc)
       // A line's own time on its channel is part of the latency.
       hbm_latency_(soc.ns_to_cycles(soc.gm.hbm_latency_ns) -
                    hbm_.ServiceCycles(static_cast<double>(soc.gm.l2_line_bytes))),
+      line_shift_(std::countr_zero(static_cast<uint64_t>(soc.gm.l2_line_bytes))),
       spread_(soc.ns_to_cycles(soc.gm.latency_spread_ns)),
       write_latency_(soc.ns_to_cycles(soc.gm.write_latency_ns)) {}
 
@@ -175,51 +196,74 @@ void MemorySystem::Restart() {
   l2_free_ = 0;
 }
 
-void MemorySystem::Request(Transfer &t, uint64_t line, int64_t count, Traffic &traffic) {
+RequestCost MemorySystem::CostOf(const Transfer &t, int64_t count) const {
   const auto line_bytes = static_cast<double>(soc_.gm.l2_line_bytes);
   const auto bytes = static_cast<double>(count);
-  const bool write = t.access.write;
-  const L2Cache::Found found = l2_.Touch(line, write, !t.bypass, t.core);
-  ++(found.hit ? traffic.l2_hits : traffic.l2_misses);
-  const double away = spread_ * (static_cast<double>((t.core * 7 + 3) % 16) / 15 - 0.5);
-  // What the core's port takes for it, and when the data can be there.
-  double own = std::max(bytes / t.bytes_per_cycle, t.request_cycles);
-  double ready;
-  if (write) {
-    // A line that is written needs nothing of what it was.
-    own = std::max(own, bytes / soc_.gm.l2_write_bytes_per_cycle);
-    l2_free_ = std::max(l2_free_, t.issue) + bytes / l2_bytes_per_cycle_;
-    ready = l2_free_ + write_latency_;
-  } else if (found.hit) {
-    own = std::max(own, bytes / (found.shared ? soc_.gm.l2_shared_read_bytes_per_cycle
-                                              : soc_.gm.l2_read_bytes_per_cycle));
-    l2_free_ = std::max(l2_free_, t.issue) + bytes / l2_bytes_per_cycle_;
-    ready = l2_free_ + l2_latency_;
-  } else {
-    const double moved =
-        t.bypass ? std::max(bytes, static_cast<double>(soc_.gm.hbm_request_bytes)) : line_bytes;
-    own = std::max(own, std::min(moved, line_bytes) / t.hbm_bytes_per_cycle);
-    ready = hbm_.Read(line, t.scattered ? moved * soc_.gm.scattered_factor : moved, t.issue,
-                      t.bypass ? t.core : -1) +
-            hbm_latency_ + away;
-    traffic.bytes[static_cast<int>(Path::kHbmRead)] += static_cast<int64_t>(moved);
-  }
-  if (found.written_back >= 0) {
-    hbm_.Write(static_cast<uint64_t>(found.written_back), t.issue);
-    traffic.bytes[static_cast<int>(Path::kHbmWrite)] += soc_.gm.l2_line_bytes;
-  }
-  t.issue += std::min(own, soc_.gm.issue_cycles);
-  t.arrival = std::max(t.arrival, ready) + own;
+  const double own = std::max(bytes / t.bytes_per_cycle, t.request_cycles);
+  RequestCost cost;
+  cost.bytes = count;
+  cost.write = std::max(own, bytes / soc_.gm.l2_write_bytes_per_cycle);
+  cost.hit = std::max(own, bytes / soc_.gm.l2_read_bytes_per_cycle);
+  cost.shared_hit = std::max(own, bytes / soc_.gm.l2_shared_read_bytes_per_cycle);
+  cost.l2 = bytes / l2_bytes_per_cycle_;
+  cost.from_hbm =
+      t.bypass ? std::max(bytes, static_cast<double>(soc_.gm.hbm_request_bytes)) : line_bytes;
+  cost.miss = std::max(own, std::min(cost.from_hbm, line_bytes) / t.hbm_bytes_per_cycle);
+  cost.channel =
+      hbm_.ServiceCycles(t.scattered ? cost.from_hbm * soc_.gm.scattered_factor : cost.from_hbm);
+  return cost;
+}
+
+void MemorySystem::Expect(const Transfer &t) const {
+  if (t.access.length > soc_.gm.l2_line_bytes)
+    return; // its lines are neighbours
+  const int64_t last = std::min(t.access.count, t.run + kRequestsAtOnce);
+  uint64_t at = t.start + static_cast<uint64_t>(t.run * t.access.stride);
+  for (int64_t run = t.run; run < last; ++run, at += static_cast<uint64_t>(t.access.stride))
+    l2_.Expect(at >> line_shift_);
 }
 
 bool MemorySystem::Advance(Transfer &t, Traffic &traffic) {
-  const auto line_bytes = static_cast<uint64_t>(soc_.gm.l2_line_bytes);
+  const auto line_bytes = static_cast<int64_t>(soc_.gm.l2_line_bytes);
+  const double away = spread_ * (static_cast<double>((t.core * 7 + 3) % 16) / 15 - 0.5);
+  const double least_issue = soc_.gm.issue_cycles;
+  const bool write = t.access.write;
+  Expect(t);
+  // On the way in registers.
+  double issue = t.issue, arrival = t.arrival, l2_free = l2_free_;
+  int64_t hits = 0, misses = 0;
   for (int requests = 0; requests < kRequestsAtOnce; ++requests) {
     const uint64_t at = t.start + static_cast<uint64_t>(t.run * t.access.stride + t.offset);
-    const uint64_t line = at / line_bytes;
+    const uint64_t line = at >> line_shift_;
     const int64_t bytes =
-        std::min(t.access.length - t.offset, static_cast<int64_t>((line + 1) * line_bytes - at));
-    Request(t, line, bytes, traffic);
+        std::min(t.access.length - t.offset,
+                 line_bytes - static_cast<int64_t>(at & static_cast<uint64_t>(line_bytes - 1)));
+    if (t.cost.bytes != bytes) // most are of one size
+      t.cost = CostOf(t, bytes);
+    const L2Cache::Found found = l2_.Touch(line, write, !t.bypass, t.core);
+    ++(found.hit ? hits : misses);
+    // What the core's port takes for it, and when the data can be there.
+    double own, ready;
+    if (write) {
+      // A line that is written needs nothing of what it was.
+      own = t.cost.write;
+      l2_free = std::max(l2_free, issue) + t.cost.l2;
+      ready = l2_free + write_latency_;
+    } else if (found.hit) {
+      own = found.shared ? t.cost.shared_hit : t.cost.hit;
+      l2_free = std::max(l2_free, issue) + t.cost.l2;
+      ready = l2_free + l2_latency_;
+    } else {
+      own = t.cost.miss;
+      ready = hbm_.Read(line, t.cost.channel, issue, t.bypass ? t.core : -1) + hbm_latency_ + away;
+      traffic.bytes[static_cast<int>(Path::kHbmRead)] += static_cast<int64_t>(t.cost.from_hbm);
+    }
+    if (found.written_back >= 0) {
+      hbm_.Write(static_cast<uint64_t>(found.written_back), issue);
+      traffic.bytes[static_cast<int>(Path::kHbmWrite)] += line_bytes;
+    }
+    issue += std::min(own, least_issue);
+    arrival = std::max(arrival, ready) + own;
     t.offset += bytes;
     if (t.offset < t.access.length)
       continue;
@@ -227,8 +271,12 @@ bool MemorySystem::Advance(Transfer &t, Traffic &traffic) {
     if (++t.run == t.access.count)
       break;
   }
+  traffic.l2_hits += hits;
+  traffic.l2_misses += misses;
+  l2_free_ = l2_free;
+  t.arrival = arrival;
   // The core has buffers for what is under way during one latency, no more.
-  t.issue = std::max(t.issue, t.arrival - (t.access.write ? write_latency_ : window_));
+  t.issue = std::max(issue, arrival - (write ? write_latency_ : window_));
   return t.run == t.access.count;
 }
 

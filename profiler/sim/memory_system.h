@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,18 @@ struct Traffic {
   int64_t l2_misses = 0;
 };
 
+// What requests of one size cost a transfer, cycles.
+struct RequestCost {
+  int64_t bytes = -1;
+  // Of the core's port: writes, reads that hit a line of its own or of another core, misses.
+  double write = 0, hit = 0, shared_hit = 0, miss = 0;
+  // Of L2, and what a miss brings from HBM.
+  double l2 = 0;
+  double from_hbm = 0;
+  // The same in time of a channel.
+  double channel = 0;
+};
+
 // A transfer under way. Times are cycles.
 struct Transfer {
   Access access;
@@ -64,12 +77,14 @@ struct Transfer {
   int64_t run = 0, offset = 0;
   // When the next request can be issued, and the last byte so far is there.
   double issue = 0, arrival = 0;
+  // Filled in by the memory system: of the last request's size.
+  RequestCost cost = {};
 };
 
 // Lines of L2, least recently used replaced first. Lines are numbered from 0 without large gaps.
 class L2Cache {
 public:
-  explicit L2Cache(int64_t lines) : nodes_(lines) { Clear(); }
+  explicit L2Cache(int64_t lines) : capacity_(lines) {}
   void Clear();
 
   struct Found {
@@ -79,23 +94,40 @@ public:
     // What had to go was dirty: its line; otherwise -1.
     int64_t written_back = -1;
   };
+  // Tells that the line will be used soon.
+  void Expect(uint64_t line) const {
+    if (line < states_.size())
+      __builtin_prefetch(&states_[line], 1);
+  }
   // Uses a line for `core`, bringing it in unless `allocate` is false.
   Found Touch(uint64_t line, bool write, bool allocate, int core);
 
 private:
-  struct Node {
-    uint32_t before = 0, after = 0;
-    uint32_t line = 0;
-    uint8_t owner = 0;
-    bool dirty = false;
-  };
-  void MoveToFront(uint32_t at);
+  // A line's state: when it was used last, counted in uses; by whom; whether it is dirty. 0: it is
+  // not there.
+  using State = uint64_t;
+  static constexpr int kDirtyBits = 1, kOwnerBits = 8, kUseShift = kDirtyBits + kOwnerBits;
+  // Lines lie in bags of so many uses by the last use that the bag knows of: what is oldest is in
+  // the first. A use costs nothing there: a line is put where it belongs when its bag is opened.
+  static constexpr int kBagShift = 16;
+  using Bag = std::vector<uint32_t>;
+  uint64_t LastUse(uint64_t line) const { return states_[line] >> kUseShift; }
+  void PutInBag(uint64_t line);
+  uint64_t TakeOldest();
 
-  std::vector<Node> nodes_;
-  // Node of a line plus one; 0: not there.
-  std::vector<uint32_t> where_;
-  uint32_t used_ = 0;
-  uint32_t front_ = 0, back_ = 0;
+  int64_t capacity_;
+  int64_t used_ = 0;
+  uint64_t uses_ = 0;
+  std::vector<State> states_; // by line
+  // Bags after the open one, whose lines are in order, from `next_` on.
+  std::deque<Bag> bags_;
+  uint64_t open_number_ = 0;
+  struct Aged {
+    uint64_t last_use;
+    uint64_t line;
+  };
+  std::vector<Aged> open_;
+  size_t next_ = 0;
 };
 
 // HBM, as channels that serve one request after the other. Reads go first; writes wait in a
@@ -104,9 +136,9 @@ class Hbm {
 public:
   explicit Hbm(const machine::Soc &soc);
   void Restart();
-  // When the data of a read that reaches the channel at `time` is out of it. `core`: who reads past
-  // L2, else -1.
-  double Read(uint64_t line, double bytes, double time, int core);
+  // When the data of a read that reaches the channel at `time` and takes `service` cycles of it is
+  // out of it. `core`: who reads past L2, else -1.
+  double Read(uint64_t line, double service, double time, int core);
   // A line that goes back.
   void Write(uint64_t line, double time);
   double ServiceCycles(double bytes) const { return bytes / bytes_per_cycle_; }
@@ -147,7 +179,8 @@ public:
   bool Advance(Transfer &transfer, Traffic &traffic);
 
 private:
-  void Request(Transfer &transfer, uint64_t line, int64_t bytes, Traffic &traffic);
+  void Expect(const Transfer &transfer) const;
+  RequestCost CostOf(const Transfer &transfer, int64_t bytes) const;
 
   const machine::Soc &soc_;
   L2Cache l2_;
@@ -157,7 +190,9 @@ private:
   double l2_latency_;
   // Requests may be under way for so long before the core waits for the first one.
   double window_;
-  double hbm_latency_, spread_, write_latency_;
+  double hbm_latency_;
+  int line_shift_;
+  double spread_, write_latency_;
 };
 
 } // namespace pyasc::sim

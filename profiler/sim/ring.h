@@ -18,10 +18,12 @@ public:
   // The n-th from the front. REQUIRES: n < size().
   const T &operator[](size_t n) const { return items_[(first_ + n) & (items_.size() - 1)]; }
   T &back() { return items_[(first_ + size_ - 1) & (items_.size() - 1)]; }
-  void push_back(const T &item) {
+  void push_back(const T &item) { push() = item; }
+  // Adds an item that holds what an earlier one left there, for the caller to fill in.
+  T &push() {
     if (size_ == items_.size())
       Grow();
-    items_[(first_ + size_++) & (items_.size() - 1)] = item;
+    return items_[(first_ + size_++) & (items_.size() - 1)];
   }
   void pop_front() {
     first_ = (first_ + 1) & (items_.size() - 1);

@@ -125,11 +125,18 @@ void Sanitizer::Place(Space space, int64_t begin, int64_t end, v1::MemoryAccess 
       end -= static_cast<int64_t>(it->first);
     }
   } else {
+    // Buffers whose lives do not meet may share bytes: either may be meant.
+    std::vector<std::string_view> names;
     for (const Code &code : codes_)
       for (const v1::SimBuffer &buffer : code.function->buffers)
         if (buffer.space() == static_cast<uint32_t>(space) && begin >= buffer.address() &&
-            begin < buffer.address() + buffer.bytes() && access.buffer().empty())
-          access.set_buffer(buffer.name());
+            begin < buffer.address() + buffer.bytes() && !buffer.name().empty() &&
+            std::find(names.begin(), names.end(), buffer.name()) == names.end())
+          names.push_back(buffer.name());
+    std::string all;
+    for (size_t n = 0; n < std::min<size_t>(names.size(), 3); ++n)
+      all += Cat(n ? " or " : "", names[n]);
+    access.set_buffer(all);
   }
   access.set_begin(begin);
   access.set_end(end);
@@ -451,7 +458,7 @@ Tick CoreChecker::Mark(Pipe pipe) {
   return sanitizer_ ? views_[me].own[me] = sanitizer_->Next() : 0;
 }
 
-View CoreChecker::Release(Pipe pipe) {
+const View &CoreChecker::Release(Pipe pipe) {
   scalar_told_ |= pipe == Pipe::kS;
   return views_[static_cast<int>(pipe)];
 }

@@ -125,7 +125,7 @@ public:
   Tick Now() const { return sanitizer_ ? sanitizer_->tick_ : 0; }
 
   // What a flag carries: everything that happened before it was set.
-  View Release(sim_isa::Pipe pipe);
+  const View &Release(sim_isa::Pipe pipe);
   void Acquire(sim_isa::Pipe pipe, const View &view);
   // The pipe is drained.
   void Barrier(sim_isa::Pipe pipe);

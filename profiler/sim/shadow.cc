@@ -1,5 +1,7 @@
 #include "profiler/sim/shadow.h"
 
+#include <algorithm>
+
 namespace pyasc::sim {
 namespace {
 
@@ -36,43 +38,86 @@ uint32_t Distance(const Meeting &meeting, const Actor &a) {
 
 Shadow::Shadow(int64_t bytes, bool line_mode, bool keep_all_readers)
     : granule_(line_mode ? 64 : 32), line_mode_(line_mode), keep_all_readers_(keep_all_readers),
-      pages_(((bytes + granule_ - 1) / granule_ + kPageCells - 1) / kPageCells) {}
+      bytes_(bytes), chunks_(bytes / (granule_ * kPageCells * kChunkPages) + 1) {}
 
 bool Shadow::Touch(int64_t begin, int64_t length, const Actor &actor, Meeting &meeting) {
   bool found = false;
-  const int64_t end = begin + length;
+  const int64_t end = begin + length, page_bytes = granule_ * kPageCells;
   const uint64_t full = FullMask();
-  for (int64_t number = begin / granule_, at = number * granule_; at < end;
-       ++number, at += granule_) {
-    Cell &cell = CellAt(number);
-    uint64_t mask = full;
-    if (at < begin)
-      mask &= full << (begin - at);
-    if (at + granule_ > end)
-      mask &= full >> (at + granule_ - end);
-    Meeting here;
-    uint64_t met = mask;
-    bool meets;
-    if (cell.groups < 0 && mask == full) {
-      meets = TouchHistory(cell.history, actor, here);
-    } else {
-      meets = line_mode_ && actor.write && MeetsOnLine(cell, mask, actor, here, met);
-      Meeting part;
-      uint64_t part_met = 0;
-      if (TouchPart(cell, mask, actor, part, part_met) && !meets) {
-        meets = true;
-        here = part;
-        met = part_met;
-      }
-    }
-    if (!meets || (found && Distance(here, actor) >= Distance(meeting, actor)))
-      continue;
+  auto take = [&](const Meeting &here, int64_t at, uint64_t met) {
+    if (found && Distance(here, actor) >= Distance(meeting, actor))
+      return;
     found = true;
     meeting = here;
     meeting.begin = at + std::countr_zero(met);
     meeting.end = at + 64 - std::countl_zero(met);
+  };
+  for (int64_t number = begin / page_bytes, from = number * page_bytes; from < end;
+       ++number, from += page_bytes) {
+    Page &page = PageAt(number);
+    const int64_t to = std::min(from + page_bytes, end);
+    const bool whole = begin <= from && end >= std::min(from + page_bytes, bytes_);
+    Meeting here;
+    if (whole && !page.cells) {
+      if (TouchHistory(page.history, actor, here))
+        take(here, from, full);
+      continue;
+    }
+    Expand(page);
+    const int64_t first = std::max<int64_t>(0, begin - from) / granule_;
+    for (int64_t n = first, at = from + first * granule_; at < to; ++n, at += granule_) {
+      uint64_t met = 0;
+      if (TouchCell((*page.cells)[n], at, begin, end, actor, here, met))
+        take(here, at, met);
+    }
+    if (whole && actor.write && !actor.epoch.atomic) {
+      // Nothing is left of what was.
+      page.history = (*page.cells)[0].history;
+      page.cells.reset();
+    }
   }
   return found;
+}
+
+bool Shadow::TouchCell(Cell &cell, int64_t at, int64_t begin, int64_t end, const Actor &actor,
+                       Meeting &meeting, uint64_t &met) {
+  const uint64_t full = FullMask();
+  uint64_t mask = full;
+  if (at < begin)
+    mask &= full << (begin - at);
+  if (at + granule_ > end)
+    mask &= full >> (at + granule_ - end);
+  met = mask;
+  if (cell.groups < 0 && mask == full)
+    return TouchHistory(cell.history, actor, meeting);
+  bool meets = line_mode_ && actor.write && MeetsOnLine(cell, mask, actor, meeting, met);
+  Meeting part;
+  uint64_t part_met = 0;
+  if (TouchPart(cell, mask, actor, part, part_met) && !meets) {
+    meets = true;
+    meeting = part;
+    met = part_met;
+  }
+  return meets;
+}
+
+void Shadow::Expand(Page &page) {
+  if (page.cells)
+    return;
+  page.cells = std::make_unique<std::array<Cell, kPageCells>>();
+  for (Cell &cell : *page.cells) {
+    cell.history = page.history;
+    Unshare(cell.history);
+  }
+  DropReads(page.history);
+}
+
+void Shadow::Unshare(History &h) {
+  if (h.more_reads < 0)
+    return;
+  const std::vector<Epoch> copy = more_[h.more_reads];
+  h.more_reads = static_cast<int32_t>(more_.size());
+  more_.push_back(copy);
 }
 
 bool Shadow::TouchHistory(History &h, const Actor &a, Meeting &meeting) {
@@ -194,11 +239,7 @@ bool Shadow::TouchPart(Cell &cell, uint64_t mask, const Actor &a, Meeting &meeti
     if (inside != groups[n].mask) { // split
       Group outside = groups[n];
       outside.mask &= ~mask;
-      if (outside.history.more_reads >= 0) {
-        const std::vector<Epoch> copy = more_[outside.history.more_reads];
-        outside.history.more_reads = static_cast<int32_t>(more_.size());
-        more_.push_back(copy);
-      }
+      Unshare(outside.history);
       groups.push_back(outside);
       groups[n].mask = inside;
     }
@@ -229,11 +270,11 @@ bool Shadow::TouchPart(Cell &cell, uint64_t mask, const Actor &a, Meeting &meeti
 
 bool Shadow::WrittenSince(int64_t begin, int64_t length, bool whole_line, Tick since,
                           const Epoch &me, const View &view, Epoch &writer) const {
-  const int64_t number = begin / granule_;
-  const std::unique_ptr<Page> &page = pages_[number / kPageCells];
-  if (!page)
+  const int64_t number = begin / granule_, page_number = number / kPageCells;
+  const std::unique_ptr<Chunk> &chunk = chunks_[page_number / kChunkPages];
+  if (!chunk)
     return false;
-  const Cell &cell = (*page)[number % kPageCells];
+  const Page &page = (*chunk)[page_number % kChunkPages];
   const uint64_t mask =
       whole_line ? FullMask() : (FullMask() >> (granule_ - length)) << (begin % granule_);
   auto look = [&](const History &h, uint64_t bytes) {
@@ -245,6 +286,9 @@ bool Shadow::WrittenSince(int64_t begin, int64_t length, bool whole_line, Tick s
     writer = e;
     return true;
   };
+  if (!page.cells)
+    return look(page.history, FullMask());
+  const Cell &cell = (*page.cells)[number % kPageCells];
   if (cell.groups < 0)
     return look(cell.history, FullMask());
   for (const Group &group : groups_[cell.groups])

@@ -1,5 +1,6 @@
 // Who touched a memory last: for each granule (32 bytes on the chip, a cache line of 64 in global
-// memory) the last write and the reads since, byte by byte where accesses cover parts of it.
+// memory) the last write and the reads since, byte by byte where accesses cover parts of it. Pages
+// that accesses cover whole have one history for all of their granules.
 //
 // Memory is bounded by that of the memory that is watched: nothing grows with the trace.
 #ifndef PYASC_PROFILER_SIM_SHADOW_H
@@ -71,7 +72,8 @@ public:
 
 private:
   static constexpr int kInlineReads = 3;
-  static constexpr int64_t kPageCells = 1024;
+  static constexpr int64_t kPageCells = 16;
+  static constexpr int64_t kChunkPages = 64;
   struct History {
     Epoch write;
     Epoch reads[kInlineReads];
@@ -86,27 +88,39 @@ private:
     History history;
     int32_t groups = -1; // in groups_; -1: one history for all bytes
   };
-  using Page = std::array<Cell, kPageCells>;
+  struct Page {
+    // Of all cells, unless `cells` tell them apart.
+    History history;
+    std::unique_ptr<std::array<Cell, kPageCells>> cells;
+  };
+  using Chunk = std::array<Page, kChunkPages>;
 
-  Cell &CellAt(int64_t number) {
-    std::unique_ptr<Page> &page = pages_[number / kPageCells];
-    if (!page)
-      page = std::make_unique<Page>();
-    return (*page)[number % kPageCells];
+  Page &PageAt(int64_t number) {
+    std::unique_ptr<Chunk> &chunk = chunks_[number / kChunkPages];
+    if (!chunk)
+      chunk = std::make_unique<Chunk>();
+    return (*chunk)[number % kChunkPages];
   }
+  void Expand(Page &page);
   uint64_t FullMask() const { return granule_ == 64 ? ~uint64_t{0} : (uint64_t{1} << 32) - 1; }
+  // The cell at byte `at`, as far as [begin, end) covers it; `met`: the bytes that meet.
+  bool TouchCell(Cell &cell, int64_t at, int64_t begin, int64_t end, const Actor &actor,
+                 Meeting &meeting, uint64_t &met);
   bool TouchHistory(History &h, const Actor &actor, Meeting &meeting);
   bool TouchPart(Cell &cell, uint64_t mask, const Actor &actor, Meeting &meeting, uint64_t &met);
   bool MeetsOnLine(const Cell &cell, uint64_t mask, const Actor &actor, Meeting &meeting,
                    uint64_t &met) const;
   void AddRead(History &h, const Actor &actor);
   void DropReads(History &h);
+  // Gives a history that was copied its own list of further reads.
+  void Unshare(History &h);
   bool Same(const History &a, const History &b) const;
 
   int64_t granule_;
   bool line_mode_;
   bool keep_all_readers_;
-  std::vector<std::unique_ptr<Page>> pages_;
+  int64_t bytes_;
+  std::vector<std::unique_ptr<Chunk>> chunks_;
   std::vector<std::vector<Group>> groups_;
   std::vector<int32_t> free_groups_;
   std::vector<std::vector<Epoch>> more_;

@@ -17,7 +17,16 @@ Cost CubeCost(const Operation &o, const machine::Soc &soc) {
   return {cycles + soc.cube.pipelined_cycles, soc.cube.isolated_cycles - soc.cube.pipelined_cycles};
 }
 
-Path RouteOf(const Descriptor &d) {
+} // namespace
+
+CostTable::CostTable(const machine::Soc &soc) : soc(soc) {
+  for (Path path : {Path::kGmToUb, Path::kUbToGm, Path::kGmToL1, Path::kL1ToL0A, Path::kL1ToL0B,
+                    Path::kL0CToGm})
+    paths_[static_cast<int>(path)] = &soc.path(PathName(path));
+  FillVector();
+}
+
+Path CostTable::RouteOf(const Descriptor &d) {
   switch (d.op) {
   case PipeOp::kLoad:
     return d.space == Space::kL1 ? Path::kGmToL1 : Path::kGmToUb;
@@ -30,23 +39,18 @@ Path RouteOf(const Descriptor &d) {
   }
 }
 
-} // namespace
-
 bool ReachesGm(PipeOp op) {
   return op == PipeOp::kLoad || op == PipeOp::kLoadNd2Nz || op == PipeOp::kStore ||
          op == PipeOp::kFixpipe;
 }
 
-const machine::PathCost &PathOf(const Operation &o, const machine::Soc &soc) {
-  return soc.path(PathName(RouteOf(*o.descriptor)));
-}
-
 Transfer StartTransfer(const Operation &o, const Access &gm,
-                       const GlobalMemory::Allocation &allocation, const machine::Soc &soc,
-                       int core, double now, Traffic &traffic) {
+                       const GlobalMemory::Allocation &allocation, const CostTable &costs, int core,
+                       double now, Traffic &traffic) {
   const Descriptor &d = *o.descriptor;
-  const machine::PathCost &path = PathOf(o, soc);
-  traffic.bytes[static_cast<int>(RouteOf(d))] += gm.bytes();
+  const machine::Soc &soc = costs.soc;
+  const machine::PathCost &path = costs.path(d);
+  traffic.bytes[static_cast<int>(CostTable::RouteOf(d))] += gm.bytes();
   traffic.bytes[static_cast<int>(gm.write ? Path::kL2Write : Path::kL2Read)] += gm.bytes();
   Transfer t;
   t.access = gm;
@@ -63,15 +67,16 @@ Transfer StartTransfer(const Operation &o, const Access &gm,
   return t;
 }
 
-Cost CostOf(const Operation &o, const std::vector<Access> &accesses, const machine::Soc &soc,
+Cost CostOf(const Operation &o, const std::vector<Access> &accesses, const CostTable &costs,
             bool cube_busy, Traffic &traffic) {
   const Descriptor &d = *o.descriptor;
+  const machine::Soc &soc = costs.soc;
   if (accesses.empty()) // nothing to move or compute
     return {soc.scalar.instruction_cycles, 0};
   switch (d.op) {
   case PipeOp::kLoadL0: {
     const Path path = d.space == Space::kL0A ? Path::kL1ToL0A : Path::kL1ToL0B;
-    const machine::PathCost &cost = soc.path(PathName(path));
+    const machine::PathCost &cost = costs.path(path);
     traffic.bytes[static_cast<int>(path)] += accesses[1].bytes();
     const double cycles =
         cost.instruction_cycles + static_cast<double>(accesses[1].bytes()) / cost.bytes_per_cycle;
@@ -80,7 +85,7 @@ Cost CostOf(const Operation &o, const std::vector<Access> &accesses, const machi
   case PipeOp::kMmad:
     return CubeCost(o, soc);
   default:
-    return VectorCost(o, soc);
+    return VectorCost(o, costs);
   }
 }
 

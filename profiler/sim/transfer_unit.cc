@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "profiler/sim/half.h"
+#include "profiler/sim/half_arrays.h"
 #include "profiler/sim/units.h"
 
 namespace pyasc::sim {
@@ -75,6 +76,16 @@ void WriteGm(Type type, Atomic atomic, std::byte *to, const std::byte *from, int
     return;
   }
   const int64_t size = TypeBytes(type);
+  if (type == Type::kF32 && atomic == Atomic::kAdd) { // most are
+    for (int64_t at = 0; at < bytes; at += size) {
+      float a, b;
+      std::memcpy(&a, to + at, 4);
+      std::memcpy(&b, from + at, 4);
+      a += b;
+      std::memcpy(to + at, &a, 4);
+    }
+    return;
+  }
   for (int64_t at = 0; at < bytes; at += size)
     AtomicElement(type, atomic, to + at, from + at);
 }
@@ -134,18 +145,20 @@ void Fixpipe(const Operation &o, CoreMemory &core, GlobalMemory &gm) {
     for (int64_t first = 0; first < n; first += 16) {
       const int64_t width = std::min<int64_t>(16, n - first);
       const std::byte *from = src + (first / 16 * src_rows + r) * 64;
-      alignas(32) std::byte row[64];
-      for (int64_t e = 0; e < width; ++e) {
-        uint32_t bits;
-        std::memcpy(&bits, from + 4 * e, 4);
-        const auto value = std::bit_cast<float>(bits);
-        // Relu keeps NaN.
-        if (relu && (ints ? static_cast<int32_t>(bits) < 0 : value <= 0))
-          bits = 0;
-        if (size == 2)
-          bits = d.type == Type::kF16 ? FloatToHalf(std::bit_cast<float>(bits))
-                                      : FloatToBfloat16(std::bit_cast<float>(bits));
-        std::memcpy(row + e * size, &bits, size);
+      alignas(32) uint32_t bits[16] = {};
+      alignas(32) std::byte narrow[64];
+      std::memcpy(bits, from, width * 4);
+      // Relu keeps NaN.
+      if (relu)
+        for (uint32_t &b : bits)
+          if (ints ? static_cast<int32_t>(b) < 0 : std::bit_cast<float>(b) <= 0)
+            b = 0;
+      const std::byte *row = reinterpret_cast<const std::byte *>(bits);
+      if (size == 2) {
+        float values[16];
+        std::memcpy(values, bits, sizeof(values));
+        (d.type == Type::kF16 ? NarrowToHalves : NarrowToBfloats)(values, narrow, width);
+        row = narrow;
       }
       WriteGm(d.type, static_cast<Atomic>(d.sub), dst + (m > 1 ? r * o.v[4] : 0) + first * size,
               row, width * size);

@@ -18,18 +18,22 @@ constexpr int64_t kBlock = 32;
 // The pattern of groups repeats after so many repeats at the latest.
 constexpr int64_t kSampledRepeats = 16;
 
+// "": there is no such instruction.
 std::string_view CostName(const Descriptor &d) {
   constexpr std::string_view kBinary[] = {"add", "sub", "mul", "div", "max", "min", "and", "or"};
   constexpr std::string_view kUnary[] = {"exp",        "ln",   "abs", "sqrt", "rsqrt",
                                          "reciprocal", "relu", "not", "neg",  "copy"};
   constexpr std::string_view kScalar[] = {"adds", "muls", "maxs", "mins"};
+  auto named = [&](const auto &names) {
+    return d.sub < std::size(names) ? names[d.sub] : std::string_view();
+  };
   switch (d.op) {
   case PipeOp::kVBinary:
-    return kBinary[d.sub];
+    return named(kBinary);
   case PipeOp::kVUnary:
-    return kUnary[d.sub];
+    return named(kUnary);
   case PipeOp::kVScalar:
-    return kScalar[d.sub];
+    return named(kScalar);
   case PipeOp::kVDup:
     return "dup";
   case PipeOp::kVCast:
@@ -217,9 +221,23 @@ Shape ShapeOf(const Operation &o, int64_t lanes, int64_t dst_size, int64_t src_s
 
 } // namespace
 
-Cost VectorCost(const Operation &o, const machine::Soc &soc) {
+void CostTable::FillVector() {
+  for (PipeOp op : {PipeOp::kVBinary, PipeOp::kVUnary, PipeOp::kVScalar, PipeOp::kVDup,
+                    PipeOp::kVCast, PipeOp::kVCompare, PipeOp::kVCompareS, PipeOp::kVSelect,
+                    PipeOp::kVReduce, PipeOp::kVReduceRepeat, PipeOp::kVBroadcast})
+    for (int sub = 0; sub < kMaxSubs; ++sub) {
+      Descriptor d;
+      d.op = op;
+      d.sub = static_cast<uint8_t>(sub);
+      if (const std::string_view name = CostName(d); !name.empty())
+        vector_[static_cast<int>(op)][sub] = &soc.vector_op(name);
+    }
+}
+
+Cost VectorCost(const Operation &o, const CostTable &costs) {
   const Descriptor &d = *o.descriptor;
-  const machine::VectorCost &cost = soc.vector_op(CostName(d));
+  const machine::Soc &soc = costs.soc;
+  const machine::VectorCost &cost = costs.vector(d);
   const int64_t dst_size = TypeBytes(d.type);
   const int64_t src_size = d.op == PipeOp::kVCast ? TypeBytes(d.src_type) : dst_size;
   const int64_t size = std::max(dst_size, src_size);

@@ -7,6 +7,7 @@
 
 #include "profiler/sim/cast.h"
 #include "profiler/sim/half.h"
+#include "profiler/sim/half_arrays.h"
 #include "profiler/sim/units.h"
 
 namespace pyasc::sim {
@@ -68,18 +69,6 @@ template <typename F> void ForPieces(int64_t count, int64_t repeats, F f) {
     f(r, int64_t{0}, count);
 }
 
-void Widen(const std::byte *from, float *to, int64_t n) {
-  const auto *half = reinterpret_cast<const uint16_t *>(from);
-  for (int64_t i = 0; i < n; ++i)
-    to[i] = HalfToFloat(half[i]);
-}
-
-void Narrow(const float *from, std::byte *to, int64_t n) {
-  auto *half = reinterpret_cast<uint16_t *>(to);
-  for (int64_t i = 0; i < n; ++i)
-    half[i] = FloatToHalf(from[i]);
-}
-
 template <typename T> T Max(T a, T b) {
   if constexpr (std::is_floating_point_v<T>)
     return a != a ? a : b != b ? b : a == b ? (std::signbit(a) ? b : a) : a > b ? a : b;
@@ -139,10 +128,10 @@ void BinaryPiece(Type type, Binary op, std::byte *dst, const std::byte *a, const
   switch (type) {
   case Type::kF16: {
     float x[kPiece], y[kPiece];
-    Widen(a, x, n);
-    Widen(b, y, n);
+    WidenHalves(a, x, n);
+    WidenHalves(b, y, n);
     Binary2(op, x, x, y, n);
-    return Narrow(x, dst, n);
+    return NarrowToHalves(x, dst, n);
   }
   case Type::kF32:
     return as(float{});
@@ -157,29 +146,34 @@ void BinaryPiece(Type type, Binary op, std::byte *dst, const std::byte *a, const
   }
 }
 
-float Unary1(Unary op, float x) {
+// Each loop has one operation, so that compilers can make vectors of it.
+void UnaryFloats(Unary op, float *to, const float *from, int64_t n) {
+  auto each = [&](auto f) {
+    for (int64_t i = 0; i < n; ++i)
+      to[i] = f(from[i]);
+  };
   switch (op) {
   case Unary::kExp:
-    return std::exp(x);
+    return each([](float x) { return std::exp(x); });
   case Unary::kLn:
-    return std::log(x);
+    return each([](float x) { return std::log(x); });
   case Unary::kAbs:
-    return std::fabs(x);
+    return each([](float x) { return std::fabs(x); });
   case Unary::kSqrt:
-    return std::sqrt(x);
+    return each([](float x) { return std::sqrt(x); });
   case Unary::kRsqrt:
-    return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x)));
+    return each(
+        [](float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); });
   case Unary::kReciprocal:
-    return 1.0f / x;
+    return each([](float x) { return 1.0f / x; });
   case Unary::kRelu:
-    return x != x ? x : x > 0 ? x : 0.0f;
+    return each([](float x) { return x != x ? x : x > 0 ? x : 0.0f; });
   case Unary::kNeg:
-    return -x;
+    return each([](float x) { return -x; });
   case Unary::kNot:
   case Unary::kCopy:
-    break;
+    return each([](float x) { return x; });
   }
-  return x;
 }
 
 template <typename T> void UnaryInt(Unary op, T *dst, const T *a, int64_t n) {
@@ -200,18 +194,12 @@ void UnaryPiece(Type type, Unary op, std::byte *dst, const std::byte *a, int64_t
   switch (type) {
   case Type::kF16: {
     float x[kPiece];
-    Widen(a, x, n);
-    for (int64_t i = 0; i < n; ++i)
-      x[i] = Unary1(op, x[i]);
-    return Narrow(x, dst, n);
+    WidenHalves(a, x, n);
+    UnaryFloats(op, x, x, n);
+    return NarrowToHalves(x, dst, n);
   }
-  case Type::kF32: {
-    const auto *from = reinterpret_cast<const float *>(a);
-    auto *to = reinterpret_cast<float *>(dst);
-    for (int64_t i = 0; i < n; ++i)
-      to[i] = Unary1(op, from[i]);
-    return;
-  }
+  case Type::kF32:
+    return UnaryFloats(op, reinterpret_cast<float *>(dst), reinterpret_cast<const float *>(a), n);
   case Type::kI8:
   case Type::kU8:
     return as(int8_t{});
@@ -231,53 +219,67 @@ void Fill(std::byte *to, int64_t size, uint64_t bits, int64_t n) {
     std::fill_n(reinterpret_cast<uint32_t *>(to), n, static_cast<uint32_t>(bits));
 }
 
-template <typename T> bool Holds(Compare op, T a, T b) {
+// Eight results a byte; the elements of b are b[0] alone, or as many as those of a.
+template <typename T>
+void ComparePiece(Compare op, unsigned char *mask, const T *a, const T *b, bool with_scalar,
+                  int64_t n) {
+  auto each = [&](auto holds) {
+    for (int64_t i = 0; i < n; i += 8) {
+      unsigned char byte = 0;
+      for (int bit = 0; bit < 8; ++bit)
+        byte |= static_cast<unsigned char>(holds(a[i + bit], b[with_scalar ? 0 : i + bit]) << bit);
+      mask[i / 8] = byte;
+    }
+  };
   switch (op) {
   case Compare::kLt:
-    return a < b;
+    return each([](T x, T y) { return x < y; });
   case Compare::kLe:
-    return a <= b;
+    return each([](T x, T y) { return x <= y; });
   case Compare::kGt:
-    return a > b;
+    return each([](T x, T y) { return x > y; });
   case Compare::kGe:
-    return a >= b;
+    return each([](T x, T y) { return x >= y; });
   case Compare::kEq:
-    return a == b;
+    return each([](T x, T y) { return x == y; });
   case Compare::kNe:
-    return a != b;
-  }
-  return false;
-}
-
-// Element i as a double, which holds every type that is compared exactly.
-double Element(Type type, const std::byte *at, int64_t i) {
-  switch (type) {
-  case Type::kF16:
-    return HalfToFloat(reinterpret_cast<const uint16_t *>(at)[i]);
-  case Type::kF32:
-    return reinterpret_cast<const float *>(at)[i];
-  case Type::kI16:
-    return reinterpret_cast<const int16_t *>(at)[i];
-  default:
-    return reinterpret_cast<const int32_t *>(at)[i];
+    return each([](T x, T y) { return x != y; });
   }
 }
 
 void CompareAll(const Operation &o, std::byte *ub) {
   const Descriptor &d = *o.descriptor;
   const auto op = static_cast<Compare>(d.sub);
-  const std::byte *a = ub + o.v[1];
+  const int64_t size = TypeBytes(d.type);
   alignas(8) std::byte scalar[8];
   std::memcpy(scalar, &o.v[2], 8);
   const bool with_scalar = d.op == PipeOp::kVCompareS;
-  const std::byte *b = with_scalar ? scalar : ub + o.v[2];
+  const std::byte *a = ub + o.v[1], *b = with_scalar ? scalar : ub + o.v[2];
   auto *mask = reinterpret_cast<unsigned char *>(ub + o.v[0]);
-  for (int64_t i = 0; i < o.v[3]; i += 8) {
-    unsigned char byte = 0;
-    for (int bit = 0; bit < 8; ++bit)
-      byte |= Holds(op, Element(d.type, a, i + bit), Element(d.type, b, with_scalar ? 0 : i + bit))
-              << bit;
-    mask[i / 8] = byte;
+  for (int64_t first = 0; first < o.v[3]; first += kPiece) {
+    const int64_t n = std::min(kPiece, o.v[3] - first);
+    const std::byte *x = a + first * size, *y = with_scalar ? b : b + first * size;
+    auto as = [&]<typename T>(T) {
+      ComparePiece(op, mask + first / 8, reinterpret_cast<const T *>(x),
+                   reinterpret_cast<const T *>(y), with_scalar, n);
+    };
+    switch (d.type) {
+    case Type::kF16: {
+      float left[kPiece], right[kPiece];
+      WidenHalves(x, left, n);
+      WidenHalves(y, right, with_scalar ? 1 : n);
+      ComparePiece(op, mask + first / 8, left, right, with_scalar, n);
+      break;
+    }
+    case Type::kF32:
+      as(float{});
+      break;
+    case Type::kI16:
+      as(int16_t{});
+      break;
+    default:
+      as(int32_t{});
+    }
   }
 }
 
@@ -290,25 +292,34 @@ template <typename T> void SelectAll(const Operation &o, std::byte *ub) {
     dst[i] = mask[i / 8] >> (i % 8) & 1 ? a[i] : b[i];
 }
 
-float Combine(Reduce op, float a, float b) {
-  return op == Reduce::kSum ? a + b : op == Reduce::kMax ? Max(a, b) : Min(a, b);
-}
-
 // Neighbours first, then pairs of pairs. REQUIRES: n > 0.
 float Tree(Reduce op, float *x, int64_t n) {
-  for (; n > 1; n = (n + 1) / 2)
-    for (int64_t i = 0; i < (n + 1) / 2; ++i)
-      x[i] = 2 * i + 1 < n ? Combine(op, x[2 * i], x[2 * i + 1]) : x[2 * i];
-  return x[0];
+  auto tree = [&](auto combine) {
+    for (; n > 1; n = (n + 1) / 2) {
+      for (int64_t i = 0; i < n / 2; ++i)
+        x[i] = combine(x[2 * i], x[2 * i + 1]);
+      if (n % 2 != 0)
+        x[n / 2] = x[n - 1];
+    }
+    return x[0];
+  };
+  switch (op) {
+  case Reduce::kSum:
+    return tree([](float a, float b) { return a + b; });
+  case Reduce::kMax:
+    return tree([](float a, float b) { return Max(a, b); });
+  default:
+    return tree([](float a, float b) { return Min(a, b); });
+  }
 }
 
 // `n` elements of at most a repeat into one, rounded to the element type.
 void ReducePiece(Type type, Reduce op, std::byte *dst, const std::byte *a, int64_t n) {
   float x[128];
   if (type == Type::kF16) {
-    Widen(a, x, n);
+    WidenHalves(a, x, n);
     x[0] = Tree(op, x, n);
-    return Narrow(x, dst, 1);
+    return NarrowToHalves(x, dst, 1);
   }
   std::memcpy(x, a, n * sizeof(float));
   x[0] = Tree(op, x, n);
