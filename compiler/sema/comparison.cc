@@ -280,12 +280,10 @@ Value Emitter::CompareValues(const SourceRange &range, CompareOp op, const Value
           return decide((c.getValue() == 0) == (op == CompareOp::Eq));
         if (op == CompareOp::Eq)
           return v;
-        // x != y is no conjunction, except at a bound: i != 0 with i >= 0 is i > 0.
-        if (Prove(d))
-          v.conditions = {{d - 1, false}};
-        else if (Prove(-d))
-          v.conditions = {{-d - 1, false}};
-        else
+        Value equal = v;
+        equal.conditions = {{d, true}};
+        v.conditions = Failures(equal);
+        if (v.conditions.empty())
           break;
         return v;
       }

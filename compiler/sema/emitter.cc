@@ -244,6 +244,12 @@ Names Emitter::BoundNames() {
   return names;
 }
 
+void Emitter::SetBound(const Names &names) {
+  for (std::string_view name : names)
+    if (auto it = frame().env.find(name); it != frame().env.end())
+      it->second.maybe_unbound = false;
+}
+
 // ---- Cells ----
 
 std::string Emitter::Key(const SourceRange &range, std::string_view name) const {

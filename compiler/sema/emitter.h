@@ -139,6 +139,8 @@ public:
   Value CompareValues(const SourceRange &range, CompareOp op, const Value &x, const Value &y);
   Value Unary(const SourceRange &range, syntax::UnaryOperator op, const Value &x);
   Value LogicalNot(const SourceRange &range, const Value &x);
+  // A conjunction that holds exactly where `truth` does not; empty: none is known.
+  std::vector<AffineCondition> Failures(const Value &truth);
   // The truth of `x` as a bool scalar.
   Value Truth(const SourceRange &range, const Value &x);
   Value Select(const SourceRange &range, const Value &condition, const Value &x, const Value &y);
@@ -324,6 +326,8 @@ private:
   mlir::Value ReadFlag(mlir::Value flag, const SourceRange &range);
   std::string Key(const SourceRange &range, std::string_view name) const;
   Names BoundNames();
+  // These are bound from here on, as control shows: BoundWhen().
+  void SetBound(const Names &names);
 
   // ---- Statements ----
   FlowEnd EmitBody(const StmtList &stmts);
@@ -376,6 +380,8 @@ private:
                     const std::function<Value()> &then, const std::function<Value()> &otherwise);
   bool HasSideEffects(const syntax::Expr *e);
   static bool ReadsMemory(const syntax::Expr *e);
+  // Whether it reads a name that only some paths bind: it may stand under its condition only.
+  bool ReadsUnbound(const syntax::Expr *e);
   // What `emit` makes; nothing, and nothing emitted, when it takes run-time checks.
   std::optional<Value> WithoutChecks(const std::function<Value()> &emit);
   void EndTrial(bool succeeded);

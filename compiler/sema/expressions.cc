@@ -369,6 +369,7 @@ Value Emitter::CompareFrom(const Compare *e, size_t i, const Value &left) {
       if (!here.conditions.empty() && !next->conditions.empty()) {
         here.conditions.insert(here.conditions.end(), next->conditions.begin(),
                                next->conditions.end());
+        here.failures.clear();
         return here;
       }
       return Binary(e->range, BinaryOp::And, here, *next);
@@ -424,6 +425,15 @@ Value Emitter::CompareOnce(const Compare *e, size_t i, const Value &left, const 
     return CompareValues(range, kTable[static_cast<int>(e->ops[i])], left, right);
   }
   }
+}
+
+bool Emitter::ReadsUnbound(const Expr *e) {
+  Names reads;
+  CollectReads(e, reads);
+  return std::any_of(reads.begin(), reads.end(), [&](std::string_view name) {
+    auto it = frame().env.find(name);
+    return it != frame().env.end() && it->second.maybe_unbound;
+  });
 }
 
 bool Emitter::ReadsMemory(const Expr *e) {
@@ -567,7 +577,11 @@ Value Emitter::EvalBoolOp(const BoolOp *e) {
                                                       : y;
       continue;
     }
-    bool lazy = HasSideEffects(next);
+    // What those before have bound by :=, now that they did not decide.
+    Names bound;
+    for (size_t k = 0; k < i; ++k)
+      bound.merge(BoundWhen(e->values[k], is_and));
+    bool lazy = HasSideEffects(next) || ReadsUnbound(next);
     // Reads that are inside their tensors even without the left side need no branch. The trial must
     // not know what the left side says: its ops would stand outside of the guard.
     if (!lazy && ReadsMemory(next) && result.dtype == DType::Bool) {
@@ -596,9 +610,21 @@ Value Emitter::EvalBoolOp(const BoolOp *e) {
         if (is_and && !result.conditions.empty() && !y.conditions.empty()) {
           result.conditions.insert(result.conditions.end(), y.conditions.begin(),
                                    y.conditions.end());
+          result.failures.clear();
           result.ssa = {};
         } else {
+          std::vector<AffineCondition> failures;
+          if (!is_and)
+            failures = Failures(result);
+          if (std::vector<AffineCondition> more; !failures.empty()) {
+            more = Failures(y);
+            failures.insert(failures.end(), more.begin(), more.end());
+            if (more.empty())
+              failures.clear();
+          }
           result = Binary(e->range, is_and ? BinaryOp::And : BinaryOp::Or, result, y);
+          if (!result.IsConstant())
+            result.failures = std::move(failures);
         }
         continue;
       }
@@ -607,14 +633,11 @@ Value Emitter::EvalBoolOp(const BoolOp *e) {
       continue;
     }
     Value left = result;
-    std::vector<AffineCondition> facts;
-    if (is_and)
-      facts = truth.conditions;
-    else if (truth.conditions.size() == 1 && !truth.conditions[0].is_equality)
-      facts = {{-truth.conditions[0].expr - 1, false}};
+    std::vector<AffineCondition> facts = is_and ? truth.conditions : Failures(truth);
     auto guarded = [&] {
       size_t size = domain_.size();
       domain_.insert(domain_.end(), facts.begin(), facts.end());
+      SetBound(bound);
       Value v = Eval(next);
       domain_.resize(size);
       return v;
@@ -637,8 +660,9 @@ Value Emitter::EvalIfExp(const IfExp *e) {
     return c;
   if (c.IsConstant())
     return Eval(c.constant->i ? e->body : e->orelse);
+  const bool lazy = ReadsUnbound(e->body) || ReadsUnbound(e->orelse);
   auto plain = [&](const Expr *x) {
-    bool memory = false;
+    bool memory = lazy;
     ForEachExpr(x, [&](const Expr *inner) {
       memory |= llvm::isa<syntax::Subscript>(inner);
       return true;
@@ -648,13 +672,11 @@ Value Emitter::EvalIfExp(const IfExp *e) {
   auto under = [&](const std::vector<AffineCondition> &facts, const Expr *x) {
     size_t size = domain_.size();
     domain_.insert(domain_.end(), facts.begin(), facts.end());
+    SetBound(BoundWhen(e->test, x == e->body));
     Value v = Eval(x);
     domain_.resize(size);
     return v;
   };
-  std::vector<AffineCondition> negated;
-  if (c.conditions.size() == 1 && !c.conditions[0].is_equality)
-    negated = {{-c.conditions[0].expr - 1, false}};
   if (plain(e->body) && plain(e->orelse)) {
     Value x = Eval(e->body), y = Eval(e->orelse);
     if (x.IsInvalid() || y.IsInvalid())
@@ -668,7 +690,7 @@ Value Emitter::EvalIfExp(const IfExp *e) {
                        Describe(x) + " and " + Describe(y));
   }
   // Reads that are surely inside their tensors need no branch: select afterwards.
-  if (!HasSideEffects(e->body) && !HasSideEffects(e->orelse)) {
+  if (!lazy && !HasSideEffects(e->body) && !HasSideEffects(e->orelse)) {
     Value sides[2];
     std::optional<Value> plain_sides = WithoutChecks([&] {
       sides[0] = Eval(e->body);
@@ -685,7 +707,7 @@ Value Emitter::EvalIfExp(const IfExp *e) {
   CollectTargets(e->orelse, binds);
   return Conditional(
       e->range, Ssa(c), binds, [&] { return under(c.conditions, e->body); },
-      [&] { return under(negated, e->orelse); });
+      [&] { return under(Failures(c), e->orelse); });
 }
 
 Value Emitter::EvalListComp(const ListComp *e) {

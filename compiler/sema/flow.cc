@@ -1,6 +1,7 @@
 #include "compiler/sema/flow.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace pyasc::sema {
 
@@ -174,6 +175,84 @@ void CollectReads(const Expr *expr, Names &out) {
   ForEachExpr(expr, [&](const Expr *e) { return Collect(e, &out, nullptr); });
 }
 
+namespace {
+
+Names Union(Names a, const Names &b) {
+  a.insert(b.begin(), b.end());
+  return a;
+}
+
+Names Minus(Names a, const Names &b) {
+  for (std::string_view n : b)
+    a.erase(n);
+  return a;
+}
+
+bool Contains(const Names &all, const Names &some) {
+  return std::includes(all.begin(), all.end(), some.begin(), some.end());
+}
+
+Names Intersect(const Names &a, const Names &b) {
+  Names out;
+  for (std::string_view n : a)
+    if (b.count(n))
+      out.insert(n);
+  return out;
+}
+
+// Whatever the truth of `value` is.
+Names BoundAlways(const Expr *value) {
+  return Intersect(BoundWhen(value, true), BoundWhen(value, false));
+}
+
+} // namespace
+
+Names BoundWhen(const Expr *test, bool outcome) {
+  if (auto *n = llvm::dyn_cast<UnaryOp>(test); n && n->op == UnaryOperator::Not)
+    return BoundWhen(n->operand, !outcome);
+  if (auto *b = llvm::dyn_cast<BoolOp>(test)) {
+    // One operand decides; until then each one before had the other truth.
+    const bool goes_on = b->op == BoolOperator::And;
+    Names before;
+    std::optional<Names> bound;
+    for (const Expr *value : b->values) {
+      if (outcome != goes_on) {
+        Names here = Union(before, BoundWhen(value, outcome));
+        bound = bound ? Intersect(*bound, here) : here;
+      }
+      before = Union(before, BoundWhen(value, goes_on));
+    }
+    return outcome == goes_on ? before : *bound;
+  }
+  if (auto *i = llvm::dyn_cast<IfExp>(test))
+    return Intersect(Union(BoundWhen(i->test, true), BoundWhen(i->body, outcome)),
+                     Union(BoundWhen(i->test, false), BoundWhen(i->orelse, outcome)));
+  if (auto *c = llvm::dyn_cast<Compare>(test)) {
+    // What follows the second operand is looked at only while the comparisons hold.
+    Names bound = BoundAlways(c->left);
+    for (size_t k = 0; k < (outcome ? c->comparators.size() : 1); ++k)
+      bound = Union(std::move(bound), BoundAlways(c->comparators[k]));
+    return bound;
+  }
+  if (auto *n = llvm::dyn_cast<NamedExpr>(test)) {
+    Names bound = BoundWhen(n->value, outcome);
+    CollectTargets(n->target, bound);
+    return bound;
+  }
+  Names bound;
+  if (auto *call = llvm::dyn_cast<Call>(test)) {
+    for (const Expr *argument : call->args)
+      bound = Union(std::move(bound), BoundAlways(argument));
+  } else if (auto *binary = llvm::dyn_cast<BinOp>(test)) {
+    bound = Union(BoundAlways(binary->left), BoundAlways(binary->right));
+  } else if (auto *subscript = llvm::dyn_cast<Subscript>(test)) {
+    bound = Union(BoundAlways(subscript->value), BoundAlways(subscript->slice));
+  } else if (auto *unary = llvm::dyn_cast<UnaryOp>(test)) {
+    bound = BoundAlways(unary->operand);
+  }
+  return bound;
+}
+
 bool AlwaysJumps(Stmts body) {
   if (body.empty())
     return false;
@@ -207,29 +286,6 @@ bool AlwaysReturns(Stmts body) {
 }
 
 namespace {
-
-Names Union(Names a, const Names &b) {
-  a.insert(b.begin(), b.end());
-  return a;
-}
-
-Names Minus(Names a, const Names &b) {
-  for (std::string_view n : b)
-    a.erase(n);
-  return a;
-}
-
-bool Contains(const Names &all, const Names &some) {
-  return std::includes(all.begin(), all.end(), some.begin(), some.end());
-}
-
-Names Intersect(const Names &a, const Names &b) {
-  Names out;
-  for (std::string_view n : a)
-    if (b.count(n))
-      out.insert(n);
-  return out;
-}
 
 class Liveness {
 public:

@@ -45,6 +45,9 @@ void CollectTargets(const syntax::Expr *target, Names &out);
 // The names that evaluating `expr` may read.
 void CollectReads(const syntax::Expr *expr, Names &out);
 
+// The names that `test` has surely bound, by :=, when its truth turned out to be `outcome`.
+Names BoundWhen(const syntax::Expr *test, bool outcome);
+
 // Calls `visit` for every statement below, outer first.
 template <class F> void ForEachStatement(syntax::Stmts stmts, const F &visit) {
   for (const syntax::Stmt *s : stmts) {

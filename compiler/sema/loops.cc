@@ -605,6 +605,7 @@ FlowEnd Emitter::EmitWhile(const While *s) {
     for (std::string_view name : bound_by_test)
       if (auto it = frame().env.find(name); it != frame().env.end() && it->second.home)
         it->second.maybe_unbound = false;
+    SetBound(BoundWhen(s->test, true));
     b_.createBlock(&op.getAfter());
     {
       ControlScope body_scope(*this, range, assigned, {});
@@ -633,6 +634,8 @@ FlowEnd Emitter::EmitWhile(const While *s) {
   for (std::string_view name : bound_by_test)
     if (auto it = frame().env.find(name); it != frame().env.end())
       it->second.maybe_unbound = false;
+  if (!flow.has_break)
+    SetBound(BoundWhen(s->test, false));
   loops_.pop_back();
   return EmitElse(s, s->orelse, broken);
 }

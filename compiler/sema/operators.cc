@@ -472,21 +472,33 @@ Value Emitter::Truth(const SourceRange &range, const Value &x) {
                                         : Value::IntConstant(0, x.dtype, false));
 }
 
+std::vector<AffineCondition> Emitter::Failures(const Value &truth) {
+  if (!truth.failures.empty() || truth.conditions.size() != 1)
+    return truth.failures;
+  AffineExpr e = truth.conditions[0].expr;
+  if (!truth.conditions[0].is_equality || Prove(-e))
+    return {{-e - 1, false}};
+  // x != y is no conjunction, except at a bound: i != 0 with i >= 0 is i > 0.
+  if (Prove(e))
+    return {{e - 1, false}};
+  return {};
+}
+
 Value Emitter::LogicalNot(const SourceRange &range, const Value &x) {
   Value t = Truth(range, x);
   if (t.IsInvalid())
     return t;
   if (t.IsConstant())
     return Value::BoolConstant(!t.constant->i);
-  if (t.conditions.size() == 1 && !t.conditions[0].is_equality) {
-    Value v = Value::OfKind(Value::Kind::Scalar);
+  Value v;
+  if (std::vector<AffineCondition> failures = Failures(t); !failures.empty()) {
+    v = Value::OfKind(Value::Kind::Scalar);
     v.dtype = DType::Bool;
-    v.conditions = {{-t.conditions[0].expr - 1, false}};
-    if (t.proved)
-      v.proved = !*t.proved;
-    return v;
+    v.conditions = std::move(failures);
+  } else {
+    v = Value::Scalar(DType::Bool, Ops(range).Not(Ssa(t)));
   }
-  Value v = Value::Scalar(DType::Bool, Ops(range).Not(Ssa(t)));
+  v.failures = t.conditions;
   if (t.proved)
     v.proved = !*t.proved;
   return v;

@@ -24,13 +24,6 @@ void Append(StmtList &list, const StmtList &more) {
   list.insert(list.end(), more.begin(), more.end());
 }
 
-// The comparison that holds exactly where `c` does not; nullopt when it is no single one.
-std::optional<AffineCondition> Negated(const std::vector<AffineCondition> &conditions) {
-  if (conditions.size() != 1 || conditions[0].is_equality)
-    return std::nullopt;
-  return AffineCondition{-conditions[0].expr - 1, false};
-}
-
 // Whether evaluating `value` may change which element `target` names.
 bool MayMove(const Expr *target, const Expr *value) {
   bool calls = false, binds = false, reads_memory = false;
@@ -238,14 +231,17 @@ FlowEnd Emitter::EmitIf(const If *s, const StmtList &rest, bool &rest_consumed,
     return true;
   };
   std::vector<AffineCondition> conditions = c.conditions;
-  std::optional<AffineCondition> negated = Negated(conditions);
-  if (is_trivial(then_list) && !else_list.empty() && negated) {
+  std::vector<AffineCondition> negated = Failures(c);
+  // What the test has bound by :=, in each branch.
+  Names then_bound = BoundWhen(s->test, true), else_bound = BoundWhen(s->test, false);
+  // What is proved is no affine branch below, and is tested as it stands.
+  if (is_trivial(then_list) && !else_list.empty() && !negated.empty() && !c.proved) {
     for (const Stmt *x : then_list)
       if (llvm::isa<Continue>(x))
         EmitJump(x); // for its bookkeeping alone
     std::swap(then_list, else_list);
-    conditions = {*negated};
-    negated = Negated(conditions);
+    std::swap(then_bound, else_bound);
+    std::swap(conditions, negated);
   }
   bool is_affine = !conditions.empty() && !c.proved;
   bool with_else = !is_trivial(else_list);
@@ -272,8 +268,11 @@ FlowEnd Emitter::EmitIf(const If *s, const StmtList &rest, bool &rest_consumed,
     then_block = op.thenBlock();
     else_block = with_else ? op.elseBlock() : nullptr;
   }
-  auto branch = [&](mlir::Block *block, const StmtList &list,
-                    const std::vector<AffineCondition> &facts, bool exact) {
+  auto branch = [&](mlir::Block *block, const StmtList &list, const Names &bound,
+                    const std::vector<AffineCondition> &facts) {
+    // Without facts, whether the branch is reached is not known.
+    const bool exact = !facts.empty() && !c.proved;
+    SetBound(bound);
     size_t domain_size = domain_.size();
     domain_.insert(domain_.end(), facts.begin(), facts.end());
     uncertain_ += !exact;
@@ -293,14 +292,11 @@ FlowEnd Emitter::EmitIf(const If *s, const StmtList &rest, bool &rest_consumed,
     return end;
   };
   scope.SaveState();
-  FlowEnd then_end = branch(then_block, then_list, conditions, is_affine);
+  FlowEnd then_end = branch(then_block, then_list, then_bound, conditions);
   scope.RestoreState();
   FlowEnd else_end = FlowEnd::Falls;
   if (with_else) {
-    std::vector<AffineCondition> facts;
-    if (negated)
-      facts.push_back(*negated);
-    else_end = branch(else_block, else_list, facts, is_affine && negated.has_value());
+    else_end = branch(else_block, else_list, else_bound, negated);
   } else {
     // A branch without code still binds nothing, or jumps.
     for (const Stmt *x : else_list)

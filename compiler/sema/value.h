@@ -119,6 +119,8 @@ struct Value {
   // Bools: what it surely is, by what is known of loop variables and parameters. It is no constant
   // for that: its text does not say it, and no type may hang on what can be proved.
   std::optional<bool> proved;
+  // Bools made by `or` and `not`: a conjunction that says the opposite.
+  std::vector<AffineCondition> failures;
   mlir::Value ssa; // ValueType(dtype), or index for an int64
   Interval range;
 

@@ -35,6 +35,7 @@ public:
   void runOnOperation() override {
     forwarded = removed = 0;
     liveBefore.clear();
+    exposedBy.clear();
     origin.clear();
     cells.clear();
     getOperation().walk([&](memref::AllocaOp op) {
@@ -139,23 +140,32 @@ private:
       result.insert(inside.begin(), inside.end());
       return result;
     }
-    CellSet atEnd = after;
-    if (isCountedLoop(&op)) {
-      // What one iteration reads first is live at the end of the one before.
-      for (size_t before = ~size_t(0); before != atEnd.size();) {
-        before = atEnd.size();
-        CellSet inside = sweepAll(atEnd, false);
-        atEnd.insert(inside.begin(), inside.end());
-      }
-    } else {
-      CellSet reads, writes;
-      collect(&op, reads, writes);
-      atEnd.insert(reads.begin(), reads.end());
-      result.insert(reads.begin(), reads.end());
-    }
-    CellSet inside = sweepAll(atEnd, remove);
-    result.insert(inside.begin(), inside.end());
+    // What one iteration reads first is live at the end of the one before; nothing else of what is
+    // live after the loop's body depends on what is live behind the loop.
+    const CellSet own = exposed(op);
+    result.insert(own.begin(), own.end());
+    if (remove)
+      sweepAll(result, true);
     return result;
+  }
+
+  // The cells that a loop may read before it stores to them. Kept, since every level of a nest asks
+  // for it again; removing stores of cells that are not live does not change it.
+  CellSet exposed(Operation &loop) {
+    if (auto known = exposedBy.find(&loop); known != exposedBy.end())
+      return known->second;
+    CellSet cells;
+    if (isCountedLoop(&loop)) {
+      for (Region &region : loop.getRegions())
+        for (Block &inner : region) {
+          CellSet live = sweep(inner, {}, false);
+          cells.insert(live.begin(), live.end());
+        }
+    } else {
+      CellSet writes;
+      collect(&loop, cells, writes);
+    }
+    return exposedBy[&loop] = cells;
   }
 
   Value makeCellLike(Value cell) {
@@ -234,6 +244,7 @@ private:
   llvm::DenseMap<Value, Value> origin; // of a split cell: the one it had been when lives were swept
   // Live at the start of an op with regions, by original cells.
   llvm::DenseMap<Operation *, CellSet> liveBefore;
+  llvm::DenseMap<Operation *, CellSet> exposedBy;
 };
 
 } // namespace

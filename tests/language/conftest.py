@@ -21,11 +21,11 @@ def server(tmp_path_factory):
             [str(drivers.BUILD / "bin" / "pyascd"), f"--listen={address}",
              f"--cache-dir={folder}/cache", "--http-port=0"], stdin=subprocess.DEVNULL,
             stdout=log, stderr=log)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300  # a busy machine starts a daemon late
     while not os.path.exists(folder / "d.sock"):
         assert daemon.poll() is None, (folder / "stderr").read_text()
         assert time.monotonic() < deadline, "pyascd does not listen"
         time.sleep(0.02)
     yield address
     daemon.terminate()
-    assert daemon.wait(30) == 0, (folder / "stderr").read_text()
+    assert daemon.wait(300) == 0, (folder / "stderr").read_text()

@@ -8,6 +8,8 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -15,6 +17,7 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
@@ -116,6 +119,27 @@ void defineBfloat16Narrowing(llvm::Module &module) {
   llvm::appendToCompilerUsed(module, {narrow});
 }
 
+// Keeps LLVM's hands off functions with nests deeper than any kernel that somebody waits for: where
+// bounds hang on the loops around, what it works out of loops takes time exponential in their
+// depth.
+void leaveDeepNests(llvm::Module &module, llvm::TargetMachine &machine) {
+  constexpr unsigned kMaxLoopDepth = 12;
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    llvm::DominatorTree dominators(function);
+    llvm::LoopInfo loops(dominators);
+    if (llvm::none_of(function, [&](const llvm::BasicBlock &block) {
+          return loops.getLoopDepth(&block) > kMaxLoopDepth;
+        }))
+      continue;
+    function.removeFnAttr(llvm::Attribute::AlwaysInline);
+    function.addFnAttr(llvm::Attribute::NoInline);
+    function.addFnAttr(llvm::Attribute::OptimizeNone);
+    machine.setOptLevel(llvm::CodeGenOptLevel::None);
+  }
+}
+
 bool hasLongBlock(const llvm::Function &function) {
   constexpr size_t kMaxBlock = 2000;
   return llvm::any_of(function,
@@ -141,8 +165,10 @@ bool optimise(llvm::Module &module, llvm::TargetMachine &machine, bool unroll) {
   tuning.SLPVectorization = false;
   tuning.LoopInterleaving = true;
   tuning.LoopUnrolling = unroll;
-  // It compares each two accesses of a loop, and what was vectorised with gathers has thousands.
   llvm::PassInstrumentationCallbacks callbacks;
+  llvm::OptNoneInstrumentation keep_out(/*DebugLogging=*/false);
+  keep_out.registerCallbacks(callbacks);
+  // It compares each two accesses of a loop, and what was vectorised with gathers has thousands.
   callbacks.registerShouldRunOptionalPassCallback([](llvm::StringRef pass, llvm::Any unit) {
     auto *function = llvm::any_cast<const llvm::Function *>(&unit);
     return pass != "LoopLoadEliminationPass" || !function || !hasLongBlock(**function);
@@ -167,6 +193,7 @@ bool optimise(llvm::Module &module, llvm::TargetMachine &machine, bool unroll) {
 std::unique_ptr<llvm::Module> optimised(std::unique_ptr<llvm::Module> module,
                                         llvm::TargetMachine &machine) {
   constexpr size_t kMaxUnrolled = 700;
+  leaveDeepNests(*module, machine);
   if (module->getInstructionCount() <= kMaxUnrolled) {
     std::unique_ptr<llvm::Module> unrolled = llvm::CloneModule(*module);
     if (optimise(*unrolled, machine, /*unroll=*/true))

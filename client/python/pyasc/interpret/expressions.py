@@ -2,7 +2,7 @@
 
 import ast
 
-from . import dtypes, indexing, library, ops
+from . import dtypes, flow, indexing, library, ops
 from .dtypes import BOOL, FLOAT32
 from .errors import Fault
 from .state import MISSING, ControlScope, Slot
@@ -267,9 +267,11 @@ class Expressions:
             value, code = self.expr(node.body if c else node.orelse, ix)
             return value, self.after(cc, code, node)
         scope = self.open_maybe(node, [node.body, node.orelse])
+        self.set_bound(flow.bound_when(node.test, True))
         x, cx = self.expr(node.body, ix)
         scope.end_region()
         scope.restore()
+        self.set_bound(flow.bound_when(node.test, False))
         y, cy = self.expr(node.orelse, ix)
         scope.end_region()
         self.uncertain -= 1

@@ -95,6 +95,36 @@ def targets_of(expr):
     return found
 
 
+def bound_when(test, outcome):
+    """The names that `test` has bound by := on every way to the truth `outcome`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return bound_when(test.operand, not outcome)
+    if isinstance(test, ast.BoolOp):
+        passes = isinstance(test.op, ast.And)
+        passed, ways = set(), []
+        for value in test.values:
+            ways.append(passed | bound_when(value, not passes))
+            passed = passed | bound_when(value, passes)
+        return passed if outcome is passes else set.intersection(*ways)
+    if isinstance(test, ast.IfExp):
+        return (bound_when(test.test, True) | bound_when(test.body, outcome)) & \
+            (bound_when(test.test, False) | bound_when(test.orelse, outcome))
+    if isinstance(test, ast.Compare):
+        # From the third operand on, only where all comparisons before hold.
+        seen = test.comparators if outcome else test.comparators[:1]
+        return set().union(*(bound_always(e) for e in [test.left, *seen]))
+    if isinstance(test, ast.NamedExpr):
+        return bound_when(test.value, outcome) | {test.target.id}
+    parts = {ast.Call: lambda e: e.args, ast.BinOp: lambda e: [e.left, e.right],
+             ast.UnaryOp: lambda e: [e.operand],
+             ast.Subscript: lambda e: [e.value, e.slice]}.get(type(test), lambda e: [])(test)
+    return set().union(*map(bound_always, parts))
+
+
+def bound_always(expr):
+    return bound_when(expr, True) & bound_when(expr, False)
+
+
 def assigned_in(body):
     found = set()
     for s in statements(body):

@@ -131,6 +131,9 @@ def _pow_array(x, y, t):
         if np.any(np.asarray(y) < 0):
             raise Fault("negative-power", "an integer to a negative power; cast one to a float")
         return np.power(x, y)
+    if t is FLOAT16:  # rounded once
+        wide = _pow_array(np.asarray(x, np.float32), np.asarray(y, np.float32), FLOAT32)
+        return wide.astype(np.float16)
     if np.ndim(y) == 0:
         n = float(y)
         if n == 1:
@@ -141,8 +144,6 @@ def _pow_array(x, y, t):
             return x * x * x
         if n == 0.5:
             return np.sqrt(x)
-    if t is FLOAT16:
-        return np.power(np.asarray(x, np.float32), np.asarray(y, np.float32)).astype(np.float16)
     return np.power(x, y)
 
 

@@ -325,10 +325,12 @@ class Statements:
         scope = ControlScope(self, s, assigned, homes)
         scope.save()
         self.uncertain += 1
+        self.set_bound(flow.bound_when(s.test, True))
         then_body, then_end = self.block(lambda: self.statement_list(then))
         if then_end == FALLS:
             scope.end_region()
         scope.restore()
+        self.set_bound(flow.bound_when(s.test, False))
         else_body, else_end = self.block(lambda: self.statement_list(orelse))
         if else_end == FALLS:
             scope.end_region()
@@ -505,6 +507,7 @@ class Statements:
         scope.restore()
         for name in bound_by_test & set(self.env):
             self.env[name].maybe_unbound = False
+        self.set_bound(flow.bound_when(s.test, True))
         ControlScope(self, s, assigned, ()).enter_iteration()
         made, _ = self.block(lambda: self.statement_list(s.body))
         self.uncertain -= 1
@@ -518,6 +521,8 @@ class Statements:
         scope.close(not forever)
         for name in bound_by_test & set(self.env):
             self.env[name].maybe_unbound = False  # the test runs at least once
+        if not f.has_break:
+            self.set_bound(flow.bound_when(s.test, False))
         self.frame.loops.pop()
         if before:
             raise self.fault("unsupported-expression", "this condition of a while is not supported; "

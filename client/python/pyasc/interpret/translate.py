@@ -185,6 +185,11 @@ class Translator(Expressions, Statements, Calls):
     def bound_names(self):
         return {n for n, s in self.env.items() if not s.maybe_unbound}
 
+    def set_bound(self, names):
+        """From here on these are bound: flow.bound_when."""
+        for name in names & set(self.env):
+            self.env[name].maybe_unbound = False
+
     # ---- names ----
 
     def read_name(self, name, node):
