@@ -44,6 +44,9 @@ void Report(diag::DiagnosticList &to, v1::Severity severity, const v1::Diagnosti
     added.Note(note);
 }
 
+// Each is compiled for several sizes, which takes some 10 ms.
+constexpr size_t kMaxKernels = 256;
+
 class KernelCheck {
 public:
   KernelCheck(const v1::CompileRequest &base, const sema::KernelSamples &samples,
@@ -189,7 +192,14 @@ v1::CheckReply Check(const v1::CheckRequest &request) {
   diag::DiagnosticList diags({.max_errors = 100});
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   bool failed = false;
-  for (const sema::KernelSamples &samples : sema::SampleSignatures(context, base, diags)) {
+  const std::vector<sema::KernelSamples> kernels = sema::SampleSignatures(context, base, diags);
+  if (kernels.size() > kMaxKernels)
+    diags.Error("too-many-kernels", kernels[kMaxKernels].name_range,
+                "this file has " + std::to_string(kernels.size()) + " kernels, more than the " +
+                    std::to_string(kMaxKernels) + " that are checked at a time; split it");
+  for (const sema::KernelSamples &samples : kernels) {
+    if (kernels.size() > kMaxKernels)
+      break;
     v1::CheckedKernel &kernel = *reply.add_kernels();
     kernel = KernelCheck(base, samples, diags).Run();
     failed |= kernel.outcome() == v1::OUTCOME_FAILED;

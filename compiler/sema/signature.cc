@@ -259,7 +259,12 @@ bool Emitter::BindShapes(const std::vector<Parameter> &parameters) {
                 "an axis of a shape is a number, a name, or arithmetic on them");
           ok = false;
         } else if (linear->unknown.empty()) {
-          if (linear->constant != actual) {
+          if (linear->constant < 0) {
+            Error("bad-annotation", d.expr->range,
+                  "an axis of a shape has " + std::to_string(linear->constant) +
+                      " elements here; a size is 0 or more");
+            ok = false;
+          } else if (linear->constant != actual) {
             mismatch(d, linear->constant);
             ok = false;
           }
@@ -300,6 +305,13 @@ bool Emitter::BindParameters(const FunctionDef &kernel, std::vector<Parameter> &
           "a kernel has no * or ** parameters; name each argument");
     return false;
   }
+  Names declared;
+  for (const auto &[parameter, value] : ParametersOf(a))
+    if (!declared.insert(parameter->arg).second) {
+      Error("duplicate-parameter", parameter->range,
+            "the parameter '" + std::string(parameter->arg) + "' is declared twice");
+      return false;
+    }
   std::map<std::string, const v1::Argument *, std::less<>> given;
   for (const v1::Argument &x : request_.arguments())
     given[x.name()] = &x;

@@ -108,6 +108,7 @@ v1::CompileRequest AsCompile(const v1::CheckRequest &request) {
   *compile.mutable_constants() = request.constants();
   *compile.mutable_arguments() = request.arguments();
   compile.set_target(request.target());
+  *compile.mutable_options() = request.options();
   return compile;
 }
 

@@ -263,7 +263,8 @@ def test_every_way_in_refuses_the_same_requests(daemon, name):
     message = request("one")
     REFUSED[name](message)
     check = compile_pb2.CheckRequest(files=message.files, constants=message.constants,
-                                     arguments=message.arguments, target=message.target)
+                                     arguments=message.arguments, target=message.target,
+                                     options=message.options)
     start = execution_pb2.RunStart(compile=message)
     ways = {
         "Compile": lambda: daemon.compiler.Compile(message),
@@ -271,8 +272,6 @@ def test_every_way_in_refuses_the_same_requests(daemon, name):
         "Run": lambda: list(daemon.execution.Run(iter([execution_pb2.RunRequest(start=start)]))),
         "Profile": lambda: daemon.execution.Profile(execution_pb2.ProfileRequest(run=start)),
     }
-    if name == "precision":
-        del ways["Check"]  # has no options
     said = set()
     for way, call in ways.items():
         with pytest.raises(grpc.RpcError) as error:
