@@ -109,7 +109,7 @@ class Family:
                               lambda m, s=s: m[1] + (s if r.random() < .6 else str(n)), body)
         before = f"\n\n{self.before}\n" if self.before else ""
         text = f"{HEAD}{before}\n\n@asc.kernel\ndef k({', '.join(texts)}):\n{body}\n"
-        if r.random() < .25:
+        if r.random() < .25 and "while" not in text:  # which might never end
             text = self.mutated(text)
         return Kernel(text, args, "family " + template.__name__[2:])
 
