@@ -13,6 +13,11 @@ namespace {
 
 using namespace sim_isa;
 
+// Flags take no room in a queue, and a program may set one again and again: after so many the
+// scalar unit lets the pipes go on, and many more that none of them takes are a fault.
+constexpr size_t kFlagsAtOnce = 1024;
+constexpr size_t kMostFlags = 65536;
+
 constexpr int kScalarPipe = static_cast<int>(Pipe::kS);
 
 // Flags take no room in a queue.
@@ -293,7 +298,17 @@ bool Engine::Issue(Core &core, const Operation &operation) {
     return false;
   }
   Enqueue(core, operation);
-  return true;
+  if (pipe.queue.size() % kFlagsAtOnce != 0)
+    return true;
+  if (pipe.queue.size() >= kMostFlags) {
+    FatalFault(core, operation.line, FaultKind::kLimit,
+               Cat(pipe.queue.size(), " flags wait in the queue of pipe ", PipeName(d.pipe),
+                   ", which takes none of them"),
+               &operation);
+    return false;
+  }
+  Push(core.scalar.time, EventKind::kScalar, core, kScalarPipe);
+  return false;
 }
 
 bool Engine::IssueOnScalar(Core &core, const Operation &operation) {
@@ -702,6 +717,11 @@ void Engine::Raise(Core &core, const Operation &set, double time, const View &vi
           Cat("flag ", FlagName(set), " may be raised again before the wait in line ",
               LineOf(flag.waited_line), " has taken the last one: nothing orders the two"),
           &set);
+  if (flag.raised.size() >= kMostFlags)
+    FatalFault(core, set.line, FaultKind::kDoubleSet,
+               Cat("flag ", FlagName(set), " is raised ", kMostFlags,
+                   " times before anything waits for it"),
+               &set);
   if (!status_.ok())
     return;
   FlagState::Raise &raise = flag.raised.push();

@@ -24,6 +24,9 @@ constexpr uint64_t kErrorStride = 64;
 
 constexpr uint32_t kMaxThreads = 16;
 
+// A block dimension has 16 bits.
+constexpr int64_t kMostBlocks = 65535;
+
 class SimDevice;
 
 class SimBuffer : public device::Buffer {
@@ -274,8 +277,9 @@ private:
       absl::StatusOr<int64_t> blocks = device::Evaluate(phase.blocks(), contract, arguments);
       if (!blocks.ok())
         return blocks.status();
-      if (*blocks < 0 || *blocks > int64_t{1} << 24)
-        return Invalid(Cat("phase '", phase.entry(), "' with ", *blocks, " blocks"));
+      if (*blocks < 0 || *blocks > kMostBlocks)
+        return Invalid(Cat("phase '", phase.entry(), "' with ", *blocks, " blocks; a launch has ",
+                           kMostBlocks, " at most"));
       // Those that run at the same time have records apart.
       together = phase.group() != 0 && phase.group() == group ? together + *blocks : *blocks;
       group = phase.group();

@@ -99,6 +99,40 @@ def test_wrong_programs_end_with_their_line(tmp_path, body, line, message):
     assert message in done.stderr
 
 
+BOUNDLESS = [
+    # A nest of 10^18 empty iterations.
+    ("", "", "%big = arith.constant 1000000000 : index\n"
+     "scf.for %i = %0 to %big step %1 {\nscf.for %j = %0 to %big step %1 {\n}\n}\n",
+     "has not ended after"),
+    ("", "", "scf.for %i = %0 to %n step %0 {\n}\n", "has not ended after"),
+    # Flags take no room in a queue.
+    ("", "", "%big = arith.constant 1000000000 : index\nscf.for %i = %0 to %big step %1 {\n"
+     "npu.set_flag V -> MTE2, %0\n}\n", "is raised"),
+    ("", "", "%big = arith.constant 1000000000 : index\nscf.for %i = %0 to %big step %1 {\n"
+     "npu.wait_flag MTE2 -> V, %0\n}\n", "flags wait in the queue of pipe V"),
+    # Sizes that overflow.
+    ("npu.buffer addr 0", "npu.buffer depth 4611686018427387904 addr 0", "",
+     "larger than any memory"),
+    ("memref<4096xf16, #npu.space<ub>>", "memref<9223372036854775807xf16, #npu.space<ub>>", "",
+     "larger than any memory"),
+    ("npu.blocks = 1 :", "npu.blocks = 9000000000 :", "", "at most 65535"),
+    ("memref<4096xf16, #npu.space<gm>>", "memref<1000000000000xf16, #npu.space<gm>>", "", "'x'"),
+    ("", "", "%m = arith.constant -3 : index\n%s = npu.slot %ub[%m] : !ub\n",
+     "no negative iteration"),
+]
+
+
+@pytest.mark.parametrize("flags", [[], ["--timing-only"]], ids=["data", "timing"])
+@pytest.mark.parametrize("old, new, body, message", BOUNDLESS)
+def test_programs_without_bounds_end_with_an_error(tmp_path, old, new, body, message, flags):
+    path = tmp_path / "wrong.mlir"
+    path.write_text(PRELUDE.replace(old, new) + body + "return\n}\n}\n")
+    done = sim(path, "--max-instructions", "5000000", *flags)
+    assert done.returncode != 0
+    assert message in done.stderr, done.stderr
+    assert "'x'" in message or re.search(r"wrong\.mlir:\d+", done.stderr), done.stderr
+
+
 @pytest.mark.parametrize("arguments, message", [
     (["--arg", "z=zeros:f16[4]"], "no parameter 'z'"),
     (["--soc", "ascend310"], "there is no SoC"),

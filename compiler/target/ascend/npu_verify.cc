@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include "compiler/machine/sim_isa.h"
@@ -134,6 +135,11 @@ LogicalResult BufferOp::verify() {
     return emitOpError("must have a static, positive number of integer or float elements");
   if (getDepth() < 1)
     return emitOpError("must have a depth of at least 1");
+  // Far above every memory, far below overflow.
+  constexpr int64_t kMostElements = int64_t{1} << 32, kMostSlots = int64_t{1} << 20;
+  if (type.getNumElements() > kMostElements || getDepth() > kMostSlots ||
+      getAddr().value_or(0) > kMostElements)
+    return emitOpError("is larger than any memory of a core");
   if (std::optional<int64_t> addr = getAddr(); addr && (*addr < 0 || *addr % alignmentOf(*space)))
     return emitOpError("must have an address that is a multiple of ")
            << alignmentOf(*space) << " bytes";
@@ -146,6 +152,9 @@ LogicalResult BufferOp::verify() {
 LogicalResult SlotOp::verify() {
   if (!getBuffer().getDefiningOp<BufferOp>())
     return emitOpError("must pick a slot of an npu.buffer");
+  APInt iteration;
+  if (matchPattern(getIteration(), m_ConstantInt(&iteration)) && iteration.isNegative())
+    return emitOpError("takes no negative iteration, it is ") << iteration.getSExtValue();
   return success();
 }
 

@@ -174,8 +174,8 @@ struct VerifyStagePass : PassWrapper<VerifyStagePass, OperationPass<ModuleOp>> {
       auto blocks = function->getAttrOfType<IntegerAttr>(kBlocks);
       if (!core || (core != "aic" && core != "aiv"))
         return function.emitError("needs npu.core, aic or aiv");
-      if (!blocks || blocks.getInt() < 1)
-        return function.emitError("needs npu.blocks, at least 1");
+      if (!blocks || blocks.getInt() < 1 || blocks.getInt() > 65535)
+        return function.emitError("needs npu.blocks, at least 1 and at most 65535");
       if (failed(verifyGroup(function)))
         return failure();
       for (unsigned i = 0; i < function.getNumArguments(); ++i)
