@@ -38,6 +38,21 @@ def k(A: asc.tensor, B: asc.tensor, bias: asc.tensor):
 """
 
 
+# Two products with rows between them.
+ATTENTION = """
+@asc.kernel(precision='mixed')
+def k(q: asc.tensor, k: asc.tensor, v: asc.tensor):
+    scores = asc.float32(asc.matmul(q, k.transpose()))
+    probs = asc.float16(asc.softmax(scores))
+    return asc.matmul(probs, v)
+"""
+ATTENTION_F32 = """
+@asc.kernel
+def k(q: asc.tensor, k: asc.tensor, v: asc.tensor):
+    return asc.matmul(asc.softmax(asc.matmul(q, k.transpose())), v)
+"""
+
+
 def gelu(x):
     import math
     return x / 2 * (1 + np.vectorize(math.erf, otypes=[float])(x / np.sqrt(2)))
@@ -61,6 +76,22 @@ def residual_case(m, n, k):
             2.0 ** -14, {"alpha": 0.75})
 
 
+def attention_case(rows, keys, depth, width, dtype):
+    def inputs(rng):
+        q = rng.standard_normal((rows, depth)) / np.sqrt(depth)
+        return {n: a.astype(dtype) for n, a in (
+            ("q", q), ("k", rng.standard_normal((keys, depth))),
+            ("v", rng.standard_normal((keys, width))))}
+
+    def reference(q, k, v):
+        scores = q @ k.T
+        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=-1, keepdims=True) @ v
+    half = dtype == np.float16
+    return (ATTENTION if half else ATTENTION_F32, inputs, reference, "return",
+            2.0 ** (-9 if half else -17), {})
+
+
 def batched_case(b, m, n, k):
     def inputs(rng):
         return {"A": half(rng, b, m, k), "B": half(rng, b, k, n), "bias": half(rng, m, n)}
@@ -82,8 +113,17 @@ CASES = {
     "residual 130": residual_case(130, 300, 257),
     "residual long": residual_case(4097, 40, 33),
     "batched": batched_case(5, 33, 70, 40),
+    # Blocks of a row or two, one block a core, several; rows that one vector core has none of; rows
+    # too long to be worked on several at a time; products cut into several tiles and panels.
+    "attention 7": attention_case(7, 33, 16, 24, np.float16),
+    "attention 257": attention_case(257, 257, 64, 64, np.float16),
+    "attention long": attention_case(4097, 130, 33, 16, np.float16),
+    "attention wide": attention_case(65, 2049, 128, 200, np.float16),
+    "attention 257 f32": attention_case(257, 257, 64, 64, np.float32),
+    "attention long f32": attention_case(3001, 70, 300, 16, np.float32),
+    "attention 1": attention_case(1, 64, 16, 16, np.float16),
 }
-FUSED = {"gelu 7", "gelu uneven", "residual 130", "residual long"}
+FUSED = {"attention 7", "attention 257 f32", "attention wide", "gelu 7", "gelu uneven", "residual 130", "residual long"}
 
 
 def arguments(arrays, scalars, folder, types_only=False):
@@ -120,7 +160,8 @@ def prepared(name, folder):
 
 
 @pytest.mark.parametrize("name, soc", [(name, "ascend910b1") for name in CASES] +
-                         [(name, soc) for name in ("gelu uneven", "residual 130", "gelu long")
+                         [(name, soc) for name in ("gelu uneven", "residual 130", "attention 257",
+                                       "attention long f32")
                           for soc in ("ascend910b2", "ascend910b3", "ascend910b4")])
 def test_results_are_numpys_and_the_sanitizer_is_silent(name, soc, tmp_path):
     arrays, scalars, right, output, tolerance = prepared(name, tmp_path)

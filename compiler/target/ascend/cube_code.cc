@@ -172,10 +172,26 @@ void CubeCode::emit(const CubeRun &run) {
   Type element = run.a.element;
 
   OpBuilder::InsertionGuard around(builder);
+  Value kept;
+  if (run.keepsA) {
+    Value turn = run.before ? run.before : index(0);
+    kept = builder.create<SlotOp>(loc, buffers.l1a, turn);
+    auto once = builder.create<scf::ForOp>(loc, index(0), phase.min(run.count, index(1)), index(1));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(once.getBody());
+    Value rows = run.rows ? run.rows : index(m.size);
+    loadPanel(kept, run.a, run.a.offset, transposeA ? index(k.size) : rows,
+              transposeA ? rows : index(k.size), (transposeA ? k : m).strides[Contraction::A],
+              rowsA);
+  }
   Value round = loop(run.count, 1).getInductionVar();
   Value turnOfTile = run.before ? phase.add(run.before, round) : round;
-  const TileWalk::Place place =
-      TileWalk(contraction, tile).place(builder, loc, phase.add(run.first, round), run.rows);
+  const TileWalk walk(contraction, tile);
+  Value number = phase.add(run.first, round);
+  if (run.firstTile)
+    number = builder.createOrFold<arith::RemUIOp>(loc, phase.add(number, run.firstTile),
+                                                  index(walk.tiles()));
+  const TileWalk::Place place = walk.place(builder, loc, number, run.rows);
   Value mNow = place.rows, nNow = place.columns;
   auto corner = [&](const GmView &view, int operand) {
     Value at = offset(view.offset, place.batch, contraction.batch, operand);
@@ -183,17 +199,22 @@ void CubeCode::emit(const CubeRun &run) {
     return phase.add(at, phase.mul(place.n, n.strides[operand]));
   };
   Value startA = corner(run.a, Contraction::A), startB = corner(run.b, Contraction::B);
-  Value startC = run.ringStart ? run.ringStart(round) : corner(run.c, Contraction::C);
+  Value startC =
+      run.ringStart ? run.ringStart(run.firstTile ? number : round) : corner(run.c, Contraction::C);
   Value slotC = builder.create<SlotOp>(loc, buffers.l0c, turnOfTile);
 
   {
     OpBuilder::InsertionGuard guard(builder);
     Value panel = loop(index(panels), 1).getInductionVar();
     Value count = phase.add(phase.mul(turnOfTile, panels), panel);
-    Value outer = index(0), inner = panel;
+    Value here = panel;
+    if (run.firstPanel && panels > 1)
+      here = builder.createOrFold<arith::RemUIOp>(loc, phase.add(panel, run.firstPanel),
+                                                  index(panels));
+    Value outer = index(0), inner = here;
     if (contraction.outerKs() > 1) {
-      outer = builder.createOrFold<arith::DivUIOp>(loc, panel, index(panelsK));
-      inner = builder.createOrFold<arith::RemUIOp>(loc, panel, index(panelsK));
+      outer = builder.createOrFold<arith::DivUIOp>(loc, here, index(panelsK));
+      inner = builder.createOrFold<arith::RemUIOp>(loc, here, index(panelsK));
     }
     Value k0 = phase.mul(inner, tile.k_l1), kNow = index(tile.k_l1);
     if (k.size % tile.k_l1 != 0)
@@ -202,10 +223,11 @@ void CubeCode::emit(const CubeRun &run) {
       start = offset(start, outer, contraction.outerK, operand);
       return phase.add(start, phase.mul(k0, k.strides[operand]));
     };
-    Value slotA = builder.create<SlotOp>(loc, buffers.l1a, count);
+    Value slotA = kept ? kept : builder.create<SlotOp>(loc, buffers.l1a, count).getResult();
     Value slotB = builder.create<SlotOp>(loc, buffers.l1b, count);
-    loadPanel(slotA, run.a, along(startA, Contraction::A), transposeA ? kNow : mNow,
-              transposeA ? mNow : kNow, (transposeA ? k : m).strides[Contraction::A], rowsA);
+    if (!kept)
+      loadPanel(slotA, run.a, along(startA, Contraction::A), transposeA ? kNow : mNow,
+                transposeA ? mNow : kNow, (transposeA ? k : m).strides[Contraction::A], rowsA);
     loadPanel(slotB, run.b, along(startB, Contraction::B), transposeB ? kNow : nNow,
               transposeB ? nNow : kNow, (transposeB ? k : n).strides[Contraction::B], rowsB);
 

@@ -56,8 +56,13 @@ struct CubeRun {
   // Rows of A and C where they are not the contraction's; null: they are.
   mlir::Value rows = {};
   bool accumulate = false;
+  // All tiles have the same panel of A, which is loaded once. REQUIRES: one panel along k.
+  bool keepsA = false;
+  // The tile, and the panel along k, to begin with: cores that read the same at different times do
+  // not wait for each other's lines of L2. Null: 0. REQUIRES for a tile: the run is all tiles.
+  mlir::Value firstTile = {}, firstPanel = {};
   // A C that is no tensor but a ring of tiles: the start of the tile in it, given the number of the
-  // tile in this run, and what a row of it is long. Null: C's tile lies where the tensor has it.
+  // tile, and what a row of it is long. Null: C's tile lies where the tensor has it.
   std::function<mlir::Value(mlir::Value round)> ringStart = {};
   int64_t rowStride = 0;
   // Called with the number of the tile in this run, around the store of a tile.

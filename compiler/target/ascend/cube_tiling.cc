@@ -31,6 +31,8 @@ bool fit(const CubeProblem &problem, const machine::Soc &soc, CubeTiling &tile) 
   tile.k_l0 = std::min({roundDown(a, kFractal), roundDown(b, kFractal), k});
   if (tile.k_l0 < kFractal)
     return false;
+  // Equal pieces.
+  tile.k_l0 = roundUp(ceilDiv(k, ceilDiv(k, tile.k_l0)), kFractal);
   int64_t panel = soc.l1_bytes / 2 / ((tile.m + tile.n) * size);
   panel = std::min({panel, std::max(kPanelRowBytes / size, tile.k_l0), roundUp(k, tile.k_l0)});
   tile.k_l1 = roundDown(panel, tile.k_l0);
@@ -90,11 +92,13 @@ double cost(const CubeProblem &problem, const machine::Soc &soc, const CubeTilin
 
 } // namespace
 
-CubeTiling chooseCubeTiling(const CubeProblem &problem, const machine::Soc &soc) {
+CubeTiling chooseCubeTiling(const CubeProblem &problem, const machine::Soc &soc, int64_t rows) {
   CubeTiling best;
   double least = std::numeric_limits<double>::infinity();
   int64_t most = soc.l0c_bytes / kAccumulatorBytes / kFractal;
   for (int64_t m = kFractal; m <= std::min(roundUp(problem.m, kFractal), most); m += kFractal) {
+    if (rows != 0 && m != rows)
+      continue;
     for (int64_t n = kFractal; n <= std::min(roundUp(problem.n, kFractal), most); n += kFractal) {
       CubeTiling tile{.m = m, .n = n};
       if (!fit(problem, soc, tile))

@@ -30,7 +30,8 @@ struct CubeTiling {
 
 // The tiling that a simple cost model likes best among those that fit: two slots of each panel in
 // L1 and L0A/L0B, l0c_slots tiles in L0C. REQUIRES: all extents positive.
-CubeTiling chooseCubeTiling(const CubeProblem &problem, const machine::Soc &soc);
+// `rows`: the tile's m where it is given; 0: any.
+CubeTiling chooseCubeTiling(const CubeProblem &problem, const machine::Soc &soc, int64_t rows = 0);
 
 } // namespace pyasc::npu
 

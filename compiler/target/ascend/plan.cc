@@ -5,6 +5,8 @@
 // this order; see plan.h.
 #include "compiler/target/ascend/plan.h"
 
+#include "compiler/target/ascend/plan_chain.h"
+
 #include "compiler/ir/refusal.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -206,8 +208,16 @@ LogicalResult Planner::run() {
   };
   if (options.use_cube)
     roundBehindContractions(find());
-  if (options.use_cube && options.use_vector)
-    streamRows(function, soc(), find());
+  if (options.use_cube && options.use_vector) {
+    SmallVector<Operation *> found = find();
+    llvm::DenseSet<Operation *> kept;
+    for (const std::shared_ptr<RowChain> &chain : findChains(*this, found)) {
+      chains[headOf(*chain)] = chain;
+      for (Operation *member : membersOf(*chain))
+        kept.insert(member);
+    }
+    streamRows(function, soc(), found, kept);
+  }
   SmallVector<Operation *> steps = find();
   if (options.use_cube)
     foldAroundContractions(*this, steps);

@@ -6,6 +6,7 @@
 #ifndef PYASC_COMPILER_TARGET_ASCEND_PLAN_H
 #define PYASC_COMPILER_TARGET_ASCEND_PLAN_H
 
+#include <memory>
 #include <string>
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -50,6 +51,7 @@ struct GmView {
 };
 
 class Planner;
+struct RowChain;
 
 // One function of the planned module under construction.
 class Phase {
@@ -126,6 +128,11 @@ public:
   void record(Lowered lowered) { records.push_back(std::move(lowered)); }
   // Whether nothing but these steps, and folded ones, uses the tensor.
   bool usedOnlyBy(mlir::Value root, llvm::ArrayRef<mlir::Operation *> steps) const;
+  // The chain (plan_chain.h) that a product heads, or null.
+  const RowChain *chainOf(mlir::Operation *product) const {
+    auto found = chains.find(product);
+    return found == chains.end() ? nullptr : found->second.get();
+  }
   // A new number for npu.group.
   int64_t nextGroup() { return ++groups; }
 
@@ -164,6 +171,7 @@ private:
   llvm::DenseSet<mlir::Value> written;
   int64_t touchedBytes = 0;
   int64_t groups = 0;
+  llvm::DenseMap<mlir::Operation *, std::shared_ptr<RowChain>> chains;
 };
 
 // The memrefs that a step reads and writes, by root (kernel argument or alloc).
@@ -184,9 +192,10 @@ Footprint footprintOf(const Planner &planner, mlir::Operation *step);
 // it leaves the cube.
 void roundBehindContractions(llvm::ArrayRef<mlir::Operation *> steps);
 // Called once after that: repeats chains of steps block by block of rows, where their temporaries
-// are larger than L2. The steps given become others.
+// are larger than L2. The steps given become others, but for those of `kept`.
 void streamRows(mlir::func::FuncOp kernel, const machine::Soc &soc,
-                llvm::ArrayRef<mlir::Operation *> steps);
+                llvm::ArrayRef<mlir::Operation *> steps,
+                const llvm::DenseSet<mlir::Operation *> &kept);
 // Called once before the first step: folds steps (zero fills, casts) into contractions.
 void foldAroundContractions(Planner &planner, llvm::ArrayRef<mlir::Operation *> steps);
 // A product with the operation behind it, cube and vector cores together; the other planners take

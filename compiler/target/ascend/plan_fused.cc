@@ -18,6 +18,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 #include "compiler/target/ascend/cube_code.h"
+#include "compiler/target/ascend/plan_chain.h"
 #include "compiler/target/ascend/plan_vector_phase.h"
 
 using namespace mlir;
@@ -209,6 +210,8 @@ private:
       if (failed(vector.emitTile(tile)))
         return failure();
     }
+    if (walk.most() <= kSlots)
+      return success();
     Value again = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt,
                                                 make<arith::AddIOp>(round, index(kSlots)), count);
     auto branch = builder.create<scf::IfOp>(loc, again, /*withElseRegion=*/false);
@@ -249,6 +252,8 @@ LogicalResult buildProducts(Planner &planner, const Contraction &contraction,
     return phase.mul(phase.add(phase.mul(core, kSlots), turn), tiling.m * tiling.n);
   };
   run.beforeStore = [&](Value round) {
+    if (TileWalk(contraction, tiling).most() <= kSlots)
+      return;
     OpBuilder::InsertionGuard guard(builder);
     Value again =
         builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, round, phase.index(kSlots));
@@ -270,6 +275,8 @@ size_t planFused(Planner &planner, ArrayRef<Operation *> steps, std::string &rea
   auto op = dyn_cast<linalg::GenericOp>(steps.front());
   if (!op || steps.size() < 2 || !isContraction(op) || !planner.overwritten(op))
     return 0;
+  if (const RowChain *chain = planner.chainOf(op))
+    return planChain(planner, *chain, steps, reason);
   std::string why;
   FailureOr<Contraction> found = analyseContraction(planner, op, why);
   if (failed(found) || found->isEmpty())

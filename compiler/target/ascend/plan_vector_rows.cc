@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "compiler/target/ascend/plan_vector_phase.h"
+#include "compiler/target/ascend/plan_vector_rows.h"
+#include "compiler/target/ascend/row_group.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 namespace pyasc::npu {
 
@@ -19,253 +21,12 @@ constexpr int64_t kRepeatedPitch = 2016;
 constexpr int64_t kGoodTile = 4096;
 constexpr int64_t kGoodRounds = 4;
 
-// The elements of a tensor that a step touches for row r: start + r * rowStride + c * columnStride
-// for c < columns.
-struct RowAccess {
-  void *root;
-  int64_t start, rowStride, columnStride, columns;
-
-  auto tie() const { return std::tie(root, start, rowStride, columnStride, columns); }
-  bool operator<(const RowAccess &other) const { return tie() < other.tie(); }
-  bool operator==(const RowAccess &other) const { return tie() == other.tie(); }
-  int64_t end() const { return start + (columns - 1) * columnStride + 1; }
-};
-
-struct RowOperand {
-  RowAccess access;
-  Value memref;
-  Type element;
-  bool used;
-  TileKind kind;         // column: an element a row
-  bool streamed = false; // see Planner::streams
-};
-
-struct RowStep {
-  mutable linalg::GenericOp op;
-  SmallVector<RowOperand, 0> inputs;
-  std::optional<RowOperand> result;
-  bool reduces = false;
-  int64_t columns = 1;
-  bool storesResult = true;
-  // A reduction that starts from the neutral element, not from what the result holds.
-  bool fromNeutral = false;
-};
-
 // What a phase does for speed as long as its buffers fit.
 struct RowOptions {
   // 16-bit operands that all rows share are widened once.
   bool widen = true;
   int64_t resultSlots = 2;
   int64_t inputSlots = 2;
-};
-
-//===------------------------------------------------------------------------------------------===//
-// Finding groups
-//===------------------------------------------------------------------------------------------===//
-
-// Merges dimensions [from, to) into the last of them; false when an operand walks them otherwise.
-bool merge(VectorNest &nest, int64_t from, int64_t to) {
-  for (int64_t d = to - 2; d >= from; --d) {
-    if (nest.reduction[d] != nest.reduction[d + 1])
-      return false;
-    for (VectorOperand &operand : nest.operands)
-      if (operand.strides[d] != operand.strides[d + 1] * nest.extents[d + 1])
-        return false;
-    nest.extents[d + 1] *= nest.extents[d];
-    nest.extents.erase(nest.extents.begin() + d);
-    nest.reduction.erase(nest.reduction.begin() + d);
-    for (VectorOperand &operand : nest.operands)
-      operand.strides.erase(operand.strides.begin() + d);
-  }
-  return true;
-}
-
-void dropUnits(VectorNest &nest) {
-  for (int64_t d = nest.rank() - 1; d >= 0; --d) {
-    if (nest.extents[d] != 1)
-      continue;
-    nest.extents.erase(nest.extents.begin() + d);
-    nest.reduction.erase(nest.reduction.begin() + d);
-    for (VectorOperand &operand : nest.operands)
-      operand.strides.erase(operand.strides.begin() + d);
-  }
-}
-
-// The number of rows that a reduction over its last dimensions has; 0: it is none.
-int64_t rowsOfReduction(VectorNest nest) {
-  dropUnits(nest);
-  int64_t rows = 1, d = 0;
-  for (; d < nest.rank() && !nest.reduction[d]; ++d)
-    rows *= nest.extents[d];
-  if (d == nest.rank())
-    return 0;
-  for (; d < nest.rank(); ++d)
-    if (!nest.reduction[d])
-      return 0;
-  return rows;
-}
-
-// The step as rows, each with columns of its own.
-std::optional<RowStep> asRows(VectorNest nest, int64_t rows) {
-  dropUnits(nest);
-  int64_t split = 0, product = 1;
-  while (split < nest.rank() && product < rows)
-    product *= nest.extents[split++];
-  if (product != rows || split == 0)
-    return std::nullopt;
-  int64_t inner = nest.rank() - split;
-  if (!merge(nest, split, nest.rank()) || !merge(nest, 0, split) || nest.reduction[0])
-    return std::nullopt;
-  RowStep step;
-  step.op = nest.op;
-  step.columns = inner > 0 ? nest.extents[1] : 1;
-  step.reduces = inner > 0 && nest.reduction[1];
-  for (const VectorOperand &operand : nest.operands) {
-    if (!operand.view.terms.empty() || (operand.isOutput && step.result))
-      return std::nullopt;
-    int64_t columnStride = inner > 0 ? operand.strides[1] : 0;
-    bool wide = columnStride != 0;
-    RowOperand row{{operand.view.root.getAsOpaquePointer(), operand.view.offset + operand.offset,
-                    operand.strides[0], columnStride, wide ? step.columns : 1},
-                   operand.memref,
-                   operand.element,
-                   operand.used,
-                   TileKind::uniform};
-    const RowAccess &access = row.access;
-    if (wide)
-      row.kind = access.rowStride != 0 ? TileKind::full : TileKind::row;
-    else if (access.rowStride != 0)
-      row.kind = TileKind::column;
-    bool fine = !wide || columnStride == 1;
-    if (row.kind == TileKind::full)
-      fine &= access.rowStride >= step.columns;
-    if (row.kind == TileKind::column)
-      fine &= access.rowStride > 0;
-    if (operand.isOutput) {
-      TileKind natural = inner > 0 && !step.reduces ? TileKind::full : TileKind::column;
-      fine &= row.kind == natural && (natural == TileKind::full || access.rowStride == 1);
-    } else if (row.kind == TileKind::column && access.rowStride != 1) {
-      fine &= operand.element.isF32() || operand.element.isF16();
-    }
-    if (!fine && (operand.isOutput || operand.used))
-      return std::nullopt;
-    if (operand.isOutput)
-      step.result = row;
-    else
-      step.inputs.push_back(row);
-  }
-  if (step.reduces) {
-    auto combiner = findCombiner(step.op);
-    Type element = step.result->element;
-    if (!combiner || !combiner->reduce || !(element.isF32() || element.isF16() || element.isBF16()))
-      return std::nullopt;
-  }
-  return step;
-}
-
-// A value as its body reads it, perhaps widened to f32, and nothing else.
-bool isPlain(Value value, Block *body) {
-  if (auto wide = value.getDefiningOp<arith::ExtFOp>())
-    value = wide.getIn();
-  return value == body->getArgument(0);
-}
-
-// Whether `first` sets the results to the first element of each row and `rest` reduces the others
-// into them, by a maximum or minimum: then `rest` becomes the reduction of whole rows, which gives
-// the same, since these neither round nor depend on the order.
-bool startsWithFirst(const RowStep &first, RowStep &rest) {
-  if (!rest.reduces || rest.fromNeutral || first.reduces || first.columns != 1 ||
-      first.inputs.size() != 1 || rest.inputs.size() != 1 || first.result->used ||
-      !(first.result->access == rest.result->access))
-    return false;
-  Combiner combiner = *findCombiner(rest.op);
-  const RowAccess &one = first.inputs[0].access, &others = rest.inputs[0].access;
-  if ((combiner.binary != Binary::max && combiner.binary != Binary::min) ||
-      one.root == first.result->access.root || one.root != others.root ||
-      one.start + 1 != others.start || one.rowStride != others.rowStride ||
-      others.columnStride != 1 || others.rowStride <= others.columns ||
-      first.inputs[0].element != rest.inputs[0].element ||
-      !isPlain(first.op.getBody()->getTerminator()->getOperand(0), first.op.getBody()) ||
-      !isPlain(combiner.element, rest.op.getBody()))
-    return false;
-  rest.inputs[0].access.start -= 1;
-  rest.inputs[0].access.columns += 1;
-  rest.columns += 1;
-  rest.fromNeutral = true;
-  return true;
-}
-
-// Whether nothing but these steps uses the tensor.
-bool isTemporary(Value root, ArrayRef<Operation *> steps) {
-  Operation *alloc = root.getDefiningOp();
-  if (!alloc || !isa<memref::AllocOp>(alloc))
-    return false;
-  SmallVector<Operation *> users(alloc->getUsers());
-  while (!users.empty()) {
-    Operation *user = users.pop_back_val();
-    if (user->getNumResults() == 1 && isa<MemRefType>(user->getResult(0).getType()))
-      users.append(user->user_begin(), user->user_end());
-    else if (!llvm::is_contained(steps, user))
-      return false;
-  }
-  return true;
-}
-
-class RowGroup {
-public:
-  explicit RowGroup(int64_t rows) : rows(rows) {}
-
-  // Adds the step unless rows of different steps would depend on each other.
-  bool add(RowStep step) {
-    for (const RowOperand &input : step.inputs) {
-      if (!input.used)
-        continue;
-      if (written_.count(input.access.root) && !(written_.at(input.access.root) == input.access))
-        return false;
-    }
-    const RowAccess &result = step.result->access;
-    auto before = written_.find(result.root);
-    if (before != written_.end() && !(before->second == result))
-      return false;
-    // Everything read of the same tensor must be of the same row.
-    auto sameRow = [&](const RowAccess &read) {
-      return read.root != result.root ||
-             (read.rowStride == result.rowStride &&
-              std::max(read.end(), result.end()) - std::min(read.start, result.start) <=
-                  result.rowStride);
-    };
-    for (const RowAccess &read : read_)
-      if (!sameRow(read))
-        return false;
-    for (const RowOperand &input : step.inputs)
-      if (input.used && !sameRow(input.access))
-        return false;
-    for (const RowOperand &input : step.inputs)
-      if (input.used)
-        read_.push_back(input.access);
-    written_.insert({result.root, result});
-    steps.push_back(std::move(step));
-    return true;
-  }
-
-  // Undoes the last add.
-  void removeLast() {
-    RowStep last = std::move(steps.back());
-    steps.pop_back();
-    std::vector<RowStep> others = std::move(steps);
-    steps.clear();
-    written_.clear();
-    read_.clear();
-    for (RowStep &step : others)
-      add(std::move(step));
-  }
-
-  int64_t rows;
-  std::vector<RowStep> steps;
-
-private:
-  std::map<void *, RowAccess> written_;
-  std::vector<RowAccess> read_;
 };
 
 //===------------------------------------------------------------------------------------------===//
@@ -280,16 +41,31 @@ public:
         tiling_(tiling), options_(options), loc_(group.steps.front().op.getLoc()),
         code_(emitter, buffers, tiling.size, loc_) {}
 
+  // All rows, divided among the cores.
   LogicalResult emit(std::string &reason) {
-    if (succeeded(emitAll()))
-      return success();
-    reason = !reason_.empty() ? reason_ : emitter_.reason();
-    return failure();
+    return explained(succeeded(loadShared()) ? emitAll() : failure(), reason);
+  }
+  // Rows that `loops` chooses.
+  LogicalResult emit(function_ref<LogicalResult(RowSteps::EmitTile)> loops, std::string &reason) {
+    auto tile = [&](const RowTile &tile) {
+      row_ = tile.row;
+      rows_ = tile.rows;
+      iteration_ = tile.iteration;
+      fed_ = tile.fed;
+      return emitSteps();
+    };
+    return explained(succeeded(loadShared()) ? loops(tile) : failure(), reason);
   }
 
 private:
-  LogicalResult emitAll() {
-    // What does not change from row to row is loaded once.
+  LogicalResult explained(LogicalResult done, std::string &reason) const {
+    if (failed(done))
+      reason = !reason_.empty() ? reason_ : emitter_.reason();
+    return done;
+  }
+
+  // What does not change from row to row is loaded once.
+  LogicalResult loadShared() {
     for (const RowStep &step : group_.steps)
       for (auto [position, input] : llvm::enumerate(step.inputs)) {
         if (!input.used || input.access.rowStride != 0)
@@ -298,7 +74,10 @@ private:
         if (!(widen ? widened_ : values_).count(input.access) && failed(loadOnce(input, widen)))
           return failure();
       }
+    return success();
+  }
 
+  LogicalResult emitAll() {
     Value block = builder_.create<BlockIdxOp>(loc_, builder_.getIndexType());
     Value cores = code_.index(tiling_.cores);
     Value mine = code_.index(tiling_.tasks / tiling_.cores);
@@ -318,6 +97,10 @@ private:
     if (group_.rows % size != 0)
       rows_ = builder_.createOrFold<arith::MinSIOp>(
           loc_, rows_, builder_.createOrFold<arith::SubIOp>(loc_, code_.index(group_.rows), row_));
+    return emitSteps();
+  }
+
+  LogicalResult emitSteps() {
     for (size_t number = 0; number < group_.steps.size(); ++number)
       if (failed(emitStep(number)))
         return failure();
@@ -325,6 +108,11 @@ private:
   }
 
   FailureOr<Value> address(const RowOperand &operand, Value &memory) {
+    for (const RowTile::Fed &fed : fed_)
+      if (fed.root.getAsOpaquePointer() == operand.access.root) {
+        memory = fed.memory;
+        return fed.offset;
+      }
     auto view = emitter_.view(operand.memref);
     if (failed(view))
       return failure();
@@ -446,6 +234,13 @@ private:
     return code_.cast(value, f32, Round::none);
   }
 
+  // Whether a reduction starts from what a fill left that changes nothing.
+  static bool isNeutral(const TileValue &before, const Combiner &combiner) {
+    Attribute constant;
+    return before.isUniform() && matchPattern(before.scalar, m_Constant(&constant)) &&
+           constant == combiner.neutral;
+  }
+
   bool fail(const std::string &reason) {
     reason_ = reason;
     return false;
@@ -508,7 +303,7 @@ private:
       TileValue partial = code_.reduceRows(*combiner.reduce, std::move(full));
       bool direct = result.element.isF32();
       value = partial;
-      if (!step.fromNeutral)
+      if (!step.fromNeutral && !isNeutral(*before, combiner))
         value = code_.binary(combiner.binary, inFloat(*before), partial, direct ? into : nullptr);
       if (!direct)
         value = code_.cast(value, result.element, Round::rint, into);
@@ -593,6 +388,7 @@ private:
   // Operands of all rows in f32, for steps that want them so alone.
   std::map<RowAccess, TileValue> widened_;
   Value iteration_, row_, rows_;
+  SmallVector<RowTile::Fed, 2> fed_;
   std::string reason_;
 };
 
@@ -608,83 +404,21 @@ Tiling tilingOf(const RowGroup &group, int64_t columns, int64_t tileRows, int64_
   return tiling;
 }
 
-} // namespace
-
-FailureOr<size_t> planRows(Planner &planner, ArrayRef<Operation *> steps) {
-  // The rows are those of the first reduction in a row of tensor operations.
-  std::string reason;
-  std::vector<VectorNest> nests;
-  int64_t rows = 0;
-  for (Operation *step : steps) {
-    auto op = dyn_cast<linalg::GenericOp>(step);
-    auto nest = op ? analyseNest(planner, op, reason, /*merge=*/false) : FailureOr<VectorNest>();
-    if (!op || failed(nest) || nest->empty)
-      break;
-    nests.push_back(*nest);
-    if (rows == 0)
-      rows = rowsOfReduction(*nest);
-  }
-  if (rows <= 1)
-    return 0;
-  RowGroup group(rows);
-  int64_t columns = 1;
-  bool reduces = false;
-  size_t taken = 0;
-  SmallVector<Operation *> absorbed;
-  for (const VectorNest &nest : nests) {
-    auto step = asRows(nest, rows);
-    if (!step)
-      break;
-    // A product whose zeros were folded into it, for the cube, adds to nothing here either.
-    if (Value destination = planner.overwritten(nest.op)) {
-      if (!step->reduces || destination != nest.op.getDpsInits()[0])
-        break;
-      step->fromNeutral = true;
-    }
-    bool whole = !group.steps.empty() && startsWithFirst(group.steps.back(), *step);
-    if (whole) {
-      absorbed.push_back(group.steps.back().op);
-      group.removeLast();
-    }
-    int64_t width = step->columns;
-    bool isReduction = step->reduces;
-    if (!group.add(std::move(*step))) {
-      if (whole)
-        return 0; // its first element is lost
-      break;
-    }
-    columns = std::max(columns, width);
-    reduces |= isReduction;
-    ++taken;
-  }
-  if (taken < 2 || !reduces || group.steps.empty())
-    return 0;
-  for (RowStep &step : group.steps)
-    for (RowOperand &input : step.inputs)
-      input.streamed =
-          planner.streams(Value::getFromOpaquePointer(input.access.root), steps.take_front(taken));
-  for (RowStep &step : group.steps)
-    step.storesResult = !isTemporary(Value::getFromOpaquePointer(step.result->access.root),
-                                     steps.take_front(taken));
-
-  Location loc = steps.front()->getLoc();
-  RowOptions options;
-  EmitPhase emit = [&](PhaseEmitter &emitter, TileBuffers &buffers, const Tiling &tiling,
-                       std::string &why) -> LogicalResult {
-    return RowEmitter(emitter, buffers, group, tiling, options).emit(why);
-  };
-  int64_t cores = planner.cores("aiv");
+// The largest number of rows in a tile that fits into the budget, with the best options that leave
+// any; 0: none. `emit` is to use `options`.
+int64_t mostRows(const RowGroup &group, int64_t columns, Location loc, int64_t cores,
+                 int64_t budget, const EmitPhase &emit, RowOptions &options, std::string &reason) {
   int64_t most = 0;
   // A long row takes so long that its result has left when the next one comes.
   for (RowOptions choice : {RowOptions{true, 2, 2}, {true, 1, 2}, {false, 1, 2}, {false, 1, 1}}) {
     options = choice;
     auto bytes =
-        tryPhase(loc, tilingOf(group, columns, std::min<int64_t>(rows, 2), 1), emit, reason);
+        tryPhase(loc, tilingOf(group, columns, std::min<int64_t>(group.rows, 2), 1), emit, reason);
     if (failed(bytes))
       return 0;
-    for (int64_t low = 1, high = std::min<int64_t>(rows, 4095); low <= high;) {
+    for (int64_t low = 1, high = std::min<int64_t>(group.rows, 4095); low <= high;) {
       int64_t middle = (low + high) / 2;
-      if ((*bytes)(tilingOf(group, columns, middle, cores).size) <= vectorBudget(planner)) {
+      if ((*bytes)(tilingOf(group, columns, middle, cores).size) <= budget) {
         most = middle;
         low = middle + 1;
       } else {
@@ -694,6 +428,26 @@ FailureOr<size_t> planRows(Planner &planner, ArrayRef<Operation *> steps) {
     if (most > 0)
       break;
   }
+  return most;
+}
+
+} // namespace
+
+FailureOr<size_t> planRows(Planner &planner, ArrayRef<Operation *> steps) {
+  auto found = findRows(planner, steps);
+  if (!found)
+    return 0;
+  auto &[group, columns, taken, absorbed] = *found;
+  const int64_t rows = group.rows;
+  std::string reason;
+  Location loc = steps.front()->getLoc();
+  RowOptions options;
+  EmitPhase emit = [&](PhaseEmitter &emitter, TileBuffers &buffers, const Tiling &tiling,
+                       std::string &why) -> LogicalResult {
+    return RowEmitter(emitter, buffers, group, tiling, options).emit(why);
+  };
+  int64_t cores = planner.cores("aiv");
+  int64_t most = mostRows(group, columns, loc, cores, vectorBudget(planner), emit, options, reason);
   if (most == 0)
     return 0;
   int64_t pitch = tilingOf(group, columns, 1, cores).size.pitch;
@@ -717,6 +471,81 @@ FailureOr<size_t> planRows(Planner &planner, ArrayRef<Operation *> steps) {
                     ""});
   }
   return taken;
+}
+
+//===------------------------------------------------------------------------------------------===//
+// For others
+//===------------------------------------------------------------------------------------------===//
+
+struct RowSteps::State {
+  FoundRows found;
+  RowOptions options;
+};
+
+RowSteps::RowSteps() = default;
+RowSteps::~RowSteps() = default;
+
+std::shared_ptr<RowSteps> RowSteps::find(Planner &planner, ArrayRef<Operation *> steps) {
+  auto found = findRows(planner, steps);
+  if (!found || found->taken != steps.size())
+    return nullptr;
+  std::shared_ptr<RowSteps> result(new RowSteps);
+  result->state = std::make_unique<State>();
+  result->state->found = std::move(*found);
+  return result;
+}
+
+int64_t RowSteps::rows() const { return state->found.group.rows; }
+
+static RowSteps::Use useOf(const RowAccess &access, const RowSteps::Use &before, Value root,
+                           int64_t stride) {
+  if (access.root != root.getAsOpaquePointer())
+    return before;
+  bool plain = access.start == 0 && access.rowStride == stride && access.columnStride == 1 &&
+               access.columns == stride;
+  return plain && before != RowSteps::Use::other ? RowSteps::Use::rows : RowSteps::Use::other;
+}
+
+RowSteps::Use RowSteps::readOf(Value root, int64_t stride) const {
+  Use use = Use::none;
+  for (const RowStep &step : state->found.group.steps)
+    for (const RowOperand &input : step.inputs)
+      if (input.used)
+        use = useOf(input.access, use, root, stride);
+  return use;
+}
+
+RowSteps::Use RowSteps::writeOf(Value root, int64_t stride) const {
+  Use use = Use::none;
+  for (const RowStep &step : state->found.group.steps)
+    use = useOf(step.result->access, use, root, stride);
+  return use;
+}
+
+bool RowSteps::touches(Value root) const {
+  return readOf(root, 1) != Use::none || writeOf(root, 1) != Use::none;
+}
+
+LogicalResult RowSteps::emit(PhaseEmitter &emitter, TileBuffers &buffers, const Tiling &tiling,
+                             function_ref<LogicalResult(EmitTile)> loops,
+                             std::string &reason) const {
+  return RowEmitter(emitter, buffers, state->found.group, tiling, state->options)
+      .emit(loops, reason);
+}
+
+FailureOr<Tiling> RowSteps::chooseTiling(Location loc, int64_t most, int64_t budget,
+                                         std::string &reason) {
+  const auto &[group, columns, taken, absorbed] = state->found;
+  EmitPhase emit = [&](PhaseEmitter &emitter, TileBuffers &buffers, const Tiling &tiling,
+                       std::string &why) -> LogicalResult {
+    return RowEmitter(emitter, buffers, state->found.group, tiling, state->options).emit(why);
+  };
+  int64_t rows = mostRows(group, columns, loc, 1, budget, emit, state->options, reason);
+  if (rows == 0)
+    return failure();
+  int64_t pitch = tilingOf(group, columns, 1, 1).size.pitch;
+  rows = std::min({rows, most, ceilDiv(kGoodTile, pitch)});
+  return tilingOf(group, columns, ceilDiv(most, ceilDiv(most, rows)), 1);
 }
 
 } // namespace pyasc::npu

@@ -40,14 +40,16 @@ struct Group {
 
 class RowStreamer {
 public:
-  RowStreamer(func::FuncOp kernel, const machine::Soc &soc) : kernel(kernel), soc(soc) {}
+  RowStreamer(func::FuncOp kernel, const machine::Soc &soc, const llvm::DenseSet<Operation *> &kept)
+      : kernel(kernel), soc(soc), kept(kept) {}
 
   void run(ArrayRef<Operation *> steps) {
     for (size_t from = 0; from < steps.size();) {
       // Generics that follow each other.
       SmallVector<linalg::GenericOp> run;
       while (from + run.size() < steps.size())
-        if (auto op = dyn_cast<linalg::GenericOp>(steps[from + run.size()]))
+        if (auto op = dyn_cast<linalg::GenericOp>(steps[from + run.size()]);
+            op && !kept.contains(op))
           run.push_back(op);
         else
           break;
@@ -283,6 +285,7 @@ private:
 
   func::FuncOp kernel;
   const machine::Soc &soc;
+  const llvm::DenseSet<Operation *> &kept;
 };
 
 // The 16-bit type that an operation rounds an input to before anything else; null: to none.
@@ -357,8 +360,9 @@ void roundBehindContractions(ArrayRef<Operation *> steps) {
   }
 }
 
-void streamRows(func::FuncOp kernel, const machine::Soc &soc, ArrayRef<Operation *> steps) {
-  RowStreamer(kernel, soc).run(steps);
+void streamRows(func::FuncOp kernel, const machine::Soc &soc, ArrayRef<Operation *> steps,
+                const llvm::DenseSet<Operation *> &kept) {
+  RowStreamer(kernel, soc, kept).run(steps);
 }
 
 } // namespace pyasc::npu
