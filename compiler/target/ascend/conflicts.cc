@@ -332,6 +332,14 @@ bool mayMeet(const MemoryUse &first, const MemoryUse &second, ArrayRef<Operation
   return !executions.system.isEmpty();
 }
 
+// What flags between cores guard: a tile is written again only after whoever waits for it has read
+// it, and so long after it was written.
+bool isRing(Value root) {
+  auto argument = dyn_cast<BlockArgument>(root);
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
+  return function && function.getArgAttr(argument.getArgNumber(), kRing);
+}
+
 // Bytes that a buffer holds in its space.
 bool shareBytes(BufferOp a, BufferOp b) {
   if (a == b)
@@ -376,6 +384,8 @@ Conflict conflictOf(const MemoryUse &first, const MemoryUse &second) {
   if (!bufferA != !bufferB || (bufferA && !shareBytes(bufferA, bufferB)) ||
       (!bufferA && first.root != second.root))
     return {}; // arguments of a phase never share memory
+  if (isRing(first.root))
+    return {};
   if (first.root != second.root)
     return {true, true, Value(), 1};
 

@@ -28,6 +28,8 @@ inline constexpr llvm::StringLiteral kLowered = "npu.lowered";
 inline constexpr llvm::StringLiteral kCore = "npu.core";
 inline constexpr llvm::StringLiteral kBlocks = "npu.blocks";
 // Functions of one group run at the same time, on cube and vector cores.
+// On an argument: flags between cores guard this memory, see npu-sync.
+inline constexpr llvm::StringLiteral kRing = "npu.ring";
 inline constexpr llvm::StringLiteral kGroup = "npu.group";
 inline constexpr llvm::StringLiteral kBinding = "npu.binding";
 // What messages call a buffer.

@@ -581,7 +581,10 @@ Value Phase::memory(Value root) {
   auto kernelArgument = dyn_cast<BlockArgument>(root);
   if (kernelArgument)
     return argument(flat, bindingOf(planner->kernel(), kernelArgument), root.getLoc());
-  return argument(flat, "workspace:" + Twine(planner->workspaceOf(root)), root.getLoc());
+  Value memory = argument(flat, "workspace:" + Twine(planner->workspaceOf(root)), root.getLoc());
+  if (planner->rings.contains(root))
+    function.setArgAttr(cast<BlockArgument>(memory).getArgNumber(), kRing, builder.getUnitAttr());
+  return memory;
 }
 
 Value Phase::workspace(int64_t elements, Type element) {

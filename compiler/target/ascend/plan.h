@@ -133,6 +133,9 @@ public:
     auto found = chains.find(product);
     return found == chains.end() ? nullptr : found->second.get();
   }
+  // A temporary that cores hand tiles over in: flags between them see to it that nobody touches a
+  // tile that another one is at.
+  void markRing(mlir::Value root) { rings.insert(root); }
   // A new number for npu.group.
   int64_t nextGroup() { return ++groups; }
 
@@ -171,6 +174,7 @@ private:
   llvm::DenseSet<mlir::Value> written;
   int64_t touchedBytes = 0;
   int64_t groups = 0;
+  llvm::DenseSet<mlir::Value> rings;
   llvm::DenseMap<mlir::Operation *, std::shared_ptr<RowChain>> chains;
 };
 

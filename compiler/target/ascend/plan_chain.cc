@@ -474,6 +474,8 @@ size_t planChain(Planner &planner, const RowChain &chain, ArrayRef<Operation *> 
         loc, MemRefType::get({cores * kSlots * chain.block * chain.columns}, element));
   };
   Rings rings{ring(chain.scoresElement), ring(chain.probabilitiesElement)};
+  planner.markRing(rings.scores);
+  planner.markRing(rings.probabilities);
   int64_t group = planner.nextGroup();
   EmitPhase emit = [&](PhaseEmitter &emitter, TileBuffers &buffers, const Tiling &with,
                        std::string &why) -> LogicalResult {

@@ -299,6 +299,7 @@ size_t planFused(Planner &planner, ArrayRef<Operation *> steps, std::string &rea
   OpBuilder builder(op);
   Value ring = builder.create<memref::AllocOp>(
       loc, MemRefType::get({cube.blocks * kSlots * cube.m * cube.n}, destination.element));
+  planner.markRing(ring);
   int64_t group = planner.nextGroup();
   EmitPhase emit = [&](PhaseEmitter &emitter, TileBuffers &buffers, const Tiling &tiling,
                        std::string &because) -> LogicalResult {
