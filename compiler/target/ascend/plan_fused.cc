@@ -20,6 +20,7 @@
 #include "compiler/target/ascend/cube_code.h"
 #include "compiler/target/ascend/plan_chain.h"
 #include "compiler/target/ascend/plan_vector_phase.h"
+#include "compiler/target/ascend/row_group.h"
 
 using namespace mlir;
 
@@ -277,6 +278,9 @@ size_t planFused(Planner &planner, ArrayRef<Operation *> steps, std::string &rea
     return 0;
   if (const RowChain *chain = planner.chainOf(op))
     return planChain(planner, *chain, steps, reason);
+  // Row-wise steps are better off together, each row loaded once.
+  if (findRows(planner, steps.drop_front(1)))
+    return 0;
   std::string why;
   FailureOr<Contraction> found = analyseContraction(planner, op, why);
   if (failed(found) || found->isEmpty())

@@ -171,7 +171,7 @@ private:
     int64_t largest = 0, all = 0, exchanged = 0;
     bool isLong = false;
     for (Value temporary : group.temporaries) {
-      if (isHandedOver(temporary))
+      if (isHandedOver(temporary, group))
         continue;
       auto type = cast<MemRefType>(temporary.getType());
       all += bytesOf(temporary);
@@ -205,9 +205,9 @@ private:
            });
   }
 
-  // A plain product, perhaps rounded, that one operation reads element by element: it goes tile by
-  // tile through a ring (plan_fused.cc).
-  static bool isHandedOver(Value temporary) {
+  // A plain product, perhaps rounded, that one operation reads element by element for a result of
+  // the kernel: it goes tile by tile through a ring (plan_fused.cc).
+  static bool isHandedOver(Value temporary, const Group &group) {
     linalg::GenericOp reader;
     bool plain = true;
     for (OpOperand &use : temporary.getUses()) {
@@ -222,7 +222,9 @@ private:
                op.getMatchingIndexingMap(&use).isIdentity();
       reader = op;
     }
-    return plain && reader;
+    return plain && reader && llvm::none_of(reader.getDpsInits(), [&](Value result) {
+             return group.temporaries.contains(result);
+           });
   }
 
   void stream(const Group &group) {
