@@ -6,8 +6,8 @@ from . import dtypes, flow, library, ops
 from .context import CONTEXT
 from .errors import Fault
 from .state import MISSING
-from .values import (Function, Method, Module, Range, Unknown, describe, dtype_of, is_number,
-                     is_sequence, is_tensor, is_weak, shape_of, strong)
+from .values import (Function, Method, Module, Range, Unknown, describe, dtype_of, is_extent,
+                     is_number, is_sequence, is_tensor, is_weak, shape_of, strong)
 
 # Functions whose arguments are index arithmetic: always, or where they stand in an index.
 RANGES = ("range", "parallel_for", "parallel_for_grid", "static_range")
@@ -208,7 +208,7 @@ class Calls:
         annotation = p.annotation
         if isinstance(annotation, ast.Attribute):
             if annotation.attr == "constexpr" and is_number(value) and \
-                    not self.is_constant(value):
+                    not self.is_constant(value) and not is_extent(value):
                 fault = self.fault("not-static", f"'{p.arg}' must be known at compile time, and this "
                                    f"is {describe(value)}", node)
                 fault.notes.append(("declared asc.constexpr here", p))
@@ -287,7 +287,7 @@ class Calls:
 
 def _type_key(v):
     if isinstance(v, Unknown):
-        return (v.t.name, v.shape, v.root)
+        return (v.t.name, v.shape, v.root, v.extent)
     if is_number(v):
         return (dtype_of(v).name, is_weak(v), repr(v))
     if is_sequence(v):

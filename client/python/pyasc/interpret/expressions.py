@@ -100,14 +100,15 @@ class Expressions:
         if is_number(value):
             shape = shape_of(value)
             if name == "shape":
-                return tuple(Unknown(dtypes.INT64) if d is None else d for d in shape)
+                return tuple(Unknown(dtypes.INT64, extent=True) if d is None else d
+                             for d in shape)
             if name == "dtype":
                 return dtype_of(value)
             if name == "ndim":
                 return len(shape)
             if name == "size":
                 n = library.shape.size_of(shape)
-                return Unknown(dtypes.INT64) if n is None else n
+                return Unknown(dtypes.INT64, extent=True) if n is None else n
             if name == "itemsize":
                 return dtype_of(value).itemsize
             if name in ("T", "mT") and is_tensor(value):

@@ -68,7 +68,10 @@ def unknown(*values):
 
 
 def result_unknown(t, *values):
-    return Unknown(t, broadcast(*values) if any(is_tensor(v) for v in values) else None)
+    if any(is_tensor(v) for v in values):
+        return Unknown(t, broadcast(*values))
+    return Unknown(t, extent=t.is_int and
+                   all(v.__class__ is not Unknown or v.extent for v in values))
 
 
 def as_array(x, t):
@@ -495,7 +498,7 @@ def negate(x):
             raise Fault("bool-arithmetic", "bool tensors cannot be negated; use ~")
         t = INT32
     if unknown(x):
-        return Unknown(t, x.shape)
+        return Unknown(t, x.shape, extent=x.extent)
     if x.__class__ is Tensor:
         return from_array(np.negative(as_array(x, t)), t)
     if x.__class__ is BFloat16:
@@ -532,7 +535,7 @@ def invert(x):
 def cast(x, t):
     """x as type `t`, explicitly: floats lose their fraction and saturate, integers wrap."""
     if x.__class__ is Unknown:
-        return Unknown(t, x.shape)
+        return Unknown(t, x.shape, extent=x.extent and t.is_int)
     if x.__class__ is Tensor:
         return from_array(np.array(dtypes.array(x.read(), x.t, t)), t)
     if not is_scalar(x):
@@ -590,7 +593,7 @@ def index64(x):
     if c in SHORT_INTEGERS:
         return np.int64(x)
     if c is Unknown and x.shape is None and x.t.is_int and x.t.bits < 64:
-        return Unknown(INT64)
+        return Unknown(INT64, extent=x.extent)
     return x
 
 

@@ -14,12 +14,14 @@ from .errors import Fault
 
 class Unknown:
     """A scalar (`shape` is None) or tensor of a known type. An extent that is not known is None.
-    `root` is the parameter whose memory a tensor is, "" for memory of its own, "?" when unclear."""
+    `root` is the parameter whose memory a tensor is, "" for memory of its own, "?" when unclear.
+    `extent`: an integer made of extents that are not known here and constant in each iteration, so
+    that shapes may be made of it; compiling, they are known."""
 
-    __slots__ = ("t", "shape", "root")
+    __slots__ = ("t", "shape", "root", "extent")
 
-    def __init__(self, t, shape=None, root=""):
-        self.t, self.shape, self.root = t, shape, root
+    def __init__(self, t, shape=None, root="", extent=False):
+        self.t, self.shape, self.root, self.extent = t, shape, root, extent
 
     def seen_as(self, shape):
         """A view of this tensor."""
@@ -121,6 +123,10 @@ class Method:
 # A bool is one, literal or not: there is no weaker type that it could take another from.
 WEAK = (int, float)
 SCALARS = frozenset(dtypes.BY_NUMPY) | {BFloat16, bool, int, float}
+
+
+def is_extent(x):
+    return x.__class__ is Unknown and x.extent
 
 
 def is_scalar(x):

@@ -99,7 +99,7 @@ def len_(x):
         return len(x)
     if is_tensor(x) and shape_of(x):
         n = shape_of(x)[0]
-        return Unknown(INT64) if n is None else n
+        return Unknown(INT64, extent=True) if n is None else n
     raise Fault("type-mismatch", f"{describe(x)} has no length")
 
 

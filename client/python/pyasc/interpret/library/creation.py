@@ -8,9 +8,9 @@ from .. import dtypes, indexing, ops
 from ..context import CONTEXT
 from ..dtypes import FLOAT32, INT32
 from ..values import Tensor, new_tensor, strong
-from .table import (ARRAYS, ASC, METHOD, Fault, Unknown, constant_int, dtype_argument, dtype_of,
-                    entry, expect_number, expect_tensor, is_scalar, known, new_shape, scalar_of,
-                    shape_of, size_of)
+from .table import (ARRAYS, ASC, METHOD, Fault, Unknown, dtype_argument, dtype_of, entry,
+                    expect_number, expect_tensor, is_scalar, known, new_shape, scalar_of, shape_of,
+                    size_argument, size_of)
 
 
 def _made(t, shape, fill):
@@ -120,10 +120,10 @@ def arange(start, stop=None, step=1, dtype=None):
 
 @entry(ARRAYS, "eye", pure=False)
 def eye(n, m=None, dtype=None):
-    n = constant_int(n, "the size")
-    m = n if m is None else constant_int(m, "the size")
+    n = size_argument(n, "the size")
+    m = n if m is None else size_argument(m, "the size")
     t = _type(dtype, FLOAT32)
-    if n < 0 or m < 0:
+    if any(d is not None and d < 0 for d in (n, m)):
         raise Fault("shape-mismatch", "an axis cannot have a negative size")
     if CONTEXT.translating:
         return Unknown(t, (n, m))
@@ -180,7 +180,7 @@ def assert_shape(x, shape):
     expect_tensor(x, "the argument of assert_shape")
     want = shape_argument(shape)
     have = shape_of(x)
-    if len(have) != len(want) or any(w not in (-1, h) and h is not None
+    if len(have) != len(want) or any(w not in (-1, None, h) and h is not None
                                      for w, h in zip(want, have)):
         raise Fault("assertion-failed", f"expected the shape {shape_text_of(want)}, and the tensor "
                                         f"has {shape_text_of(have)}")

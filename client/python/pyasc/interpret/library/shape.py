@@ -20,7 +20,7 @@ def reshaped(x, shape):
     count = size_of(shape_of(x))
     known_part = size_of([d for d in shape if d != -1])
     asked = shape
-    if count is None:
+    if count is None or known_part is None:
         return x.seen_as(tuple(None if d == -1 else d for d in shape))
     if -1 in shape and known_part:
         shape = tuple(count // known_part if d == -1 else d for d in shape)
@@ -89,11 +89,11 @@ def broadcast_to(x, shape):
     expect_number(x, "the argument of broadcast_to")
     shape = shape_argument(shape)
     t, have = dtype_of(x), shape_of(x)
-    if len(have) > len(shape) or any(h not in (1, None, w)
+    if len(have) > len(shape) or any(h not in (1, None, w) and w is not None
                                      for h, w in zip(reversed(have), reversed(shape))):
         raise Fault("shape-mismatch", f"cannot broadcast {shape_text_of(have)} to "
                                       f"{shape_text_of(shape)}")
-    if not known(x):
+    if not known(x) or None in shape:
         return Unknown(t, shape)
     return new_tensor(t, np.broadcast_to(ops.as_array(x, t), shape))
 
@@ -232,12 +232,12 @@ def pad(x, widths, value=0):
 def tile(x, times):
     expect_tensor(x, "the argument of tile")
     times = shape_argument(times)
-    if not known(x):
+    if not known(x) or None in times:
         shape = shape_of(x)
         rank = max(len(shape), len(times))
         shape = (1,) * (rank - len(shape)) + shape
         full = (1,) * (rank - len(times)) + times
-        return Unknown(x.t, tuple(None if d is None else d * n for d, n in zip(shape, full)))
+        return Unknown(x.t, tuple(None if d is None or n is None else d * n for d, n in zip(shape, full)))
     return ops.from_array(np.tile(x.read(), times), x.t)
 
 

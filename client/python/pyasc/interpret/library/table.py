@@ -10,8 +10,8 @@ from .. import dtypes, ops
 from ..dtypes import FLOAT32
 from ..errors import Fault
 from ..values import shape_text as shape_text_of
-from ..values import (Unknown, describe, dtype_of, is_number, is_scalar, is_sequence, is_tensor,
-                      is_weak, shape_of)
+from ..values import (Unknown, describe, dtype_of, is_extent, is_number, is_scalar, is_sequence,
+                      is_tensor, is_weak, shape_of)
 
 ASC, MATH, BUILTIN, METHOD, NUMPY = "asc", "math", "builtin", "method", "numpy"
 ALL = (ASC, MATH, NUMPY)
@@ -81,6 +81,11 @@ def constant_int(x, what):
     raise Fault("not-static", f"{what} must be an integer known at compile time, not {describe(x)}")
 
 
+def size_argument(x, what):
+    """An axis of a shape; None for one that is constant, and not known here."""
+    return None if is_extent(x) else constant_int(x, what)
+
+
 def constant_bool(x, what):
     if x is None:
         return False
@@ -110,8 +115,8 @@ def axes_of(x, rank):
 def shape_argument(x):
     shape = []
     for d in x if is_sequence(x) else (x,):
-        n = constant_int(d, "an axis of a shape")
-        if n < -1:
+        n = size_argument(d, "an axis of a shape")
+        if n is not None and n < -1:
             raise Fault("shape-mismatch", f"an axis cannot have the negative size {n}")
         shape.append(n)
     return tuple(shape)
@@ -119,7 +124,7 @@ def shape_argument(x):
 
 def new_shape(x):
     shape = shape_argument(x)
-    if any(d < 0 for d in shape):
+    if any(d is not None and d < 0 for d in shape):
         raise Fault("shape-mismatch", "an axis cannot have a negative size")
     return shape
 
