@@ -119,7 +119,7 @@ Value Emitter::CompareConstants(const SourceRange &range, CompareOp op, const Va
   } else {
     order = x.constant->i < y.constant->i ? -1 : x.constant->i > y.constant->i;
   }
-  return Value::BoolConstant(order ? Holds(op, *order) : op == CompareOp::Ne);
+  return Value::Truth(order ? Holds(op, *order) : op == CompareOp::Ne, x.derived || y.derived);
 }
 
 // A comparison of two numbers, one a tensor perhaps, that has the same answer everywhere.

@@ -155,11 +155,16 @@ Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
     t = DType::Float32;
   if (!CheckDType(range, t))
     return Value::Invalid();
-  if (x.IsConstant() && y.IsConstant())
-    return FoldBinary(range, op, x, y, t, weak);
+  if (x.IsConstant() && y.IsConstant()) {
+    Value v = FoldBinary(range, op, x, y, t, weak);
+    v.derived = x.derived || y.derived;
+    return v;
+  }
   if (t == DType::Int64 && !tensors) {
-    if (Value v = AffineBinary(op, x, y); !v.IsInvalid())
+    if (Value v = AffineBinary(op, x, y); !v.IsInvalid()) {
+      v.derived = v.IsConstant();
       return v;
+    }
   }
   if ((op == BinaryOp::FloorDiv || op == BinaryOp::Mod) && !IsFloat(t)) {
     if (y.IsConstant() && y.constant->i == 0)
@@ -421,10 +426,11 @@ Value Emitter::Unary(const SourceRange &range, syntax::UnaryOperator op, const V
     return t == x.dtype ? x : Cast(range, x, t);
   case syntax::UnaryOperator::USub:
     if (x.IsConstant()) {
-      if (IsFloat(t))
-        return Value::FloatConstant(-x.constant->f, t, x.weak);
-      return x.weak ? Value::WeakInt(-x.constant->i)
-                    : Value::IntConstant(Wrap(-x.constant->i, t), t, false);
+      Value v = IsFloat(t) ? Value::FloatConstant(-x.constant->f, t, x.weak)
+                : x.weak   ? Value::WeakInt(-x.constant->i)
+                           : Value::IntConstant(Wrap(-x.constant->i, t), t, false);
+      v.derived = x.derived;
+      return v;
     }
     if (t == DType::Int64 && !x.affine.empty())
       return AffineBinary(BinaryOp::Sub, Value::IntConstant(0, DType::Int64, false), x);
@@ -438,9 +444,12 @@ Value Emitter::Unary(const SourceRange &range, syntax::UnaryOperator op, const V
       return Error("bool-arithmetic", range,
                    "'~' of a bool is an integer in Python (~True is -2) and a bool in NumPy; write "
                    "'not', or cast it to an integer type");
-    if (x.IsConstant())
-      return x.weak ? Value::WeakInt(~x.constant->i)
-                    : Value::IntConstant(Wrap(~x.constant->i, t), t, false);
+    if (x.IsConstant()) {
+      Value v = x.weak ? Value::WeakInt(~x.constant->i)
+                       : Value::IntConstant(Wrap(~x.constant->i, t), t, false);
+      v.derived = x.derived;
+      return v;
+    }
     return Elementwise(range, {x}, t, t,
                        [t](ScalarOps &ops, mlir::ValueRange v) { return ops.Invert(v[0], t); });
   case syntax::UnaryOperator::Not:
@@ -464,7 +473,7 @@ Value Emitter::Truth(const SourceRange &range, const Value &x) {
   if (!x.IsScalar())
     return Error("type-mismatch", range, "a condition must be a number, not " + Describe(x));
   if (x.IsConstant())
-    return Value::BoolConstant(IsFloat(x.dtype) ? x.constant->f != 0 : x.constant->i != 0);
+    return Value::Truth(IsFloat(x.dtype) ? x.constant->f != 0 : x.constant->i != 0, x.derived);
   if (x.dtype == DType::Bool)
     return x;
   return CompareValues(range, CompareOp::Ne, x,
@@ -538,12 +547,16 @@ Value Emitter::Cast(const SourceRange &range, const Value &x, DType t) {
       return v;
     v.dtype = t;
     if (x.constant) {
+      auto constant = [&](Value c) {
+        c.derived = x.derived;
+        return c;
+      };
       if (IsFloat(t))
-        return Value::FloatConstant(RoundTo(x.ConstantAsDouble(), t), t, false);
+        return constant(Value::FloatConstant(RoundTo(x.ConstantAsDouble(), t), t, false));
       if (IsFloat(x.dtype)) {
         double f = x.constant->f;
         if (t == DType::Bool)
-          return Value::BoolConstant(f != 0);
+          return constant(Value::BoolConstant(f != 0));
         bool inside = std::fabs(f) < 1e30 && static_cast<Int>(f) >= MinInt(t) &&
                       static_cast<Int>(f) <= MaxInt(t);
         if (!inside && x.weak)
@@ -551,9 +564,9 @@ Value Emitter::Cast(const SourceRange &range, const Value &x, DType t) {
                        "the constant does not fit into " + std::string(Name(t)));
         // A variable's value saturates whether it is known or not.
         Int i = inside ? static_cast<Int>(f) : std::isnan(f) ? 0 : f > 0 ? MaxInt(t) : MinInt(t);
-        return Value::IntConstant(i, t, false);
+        return constant(Value::IntConstant(i, t, false));
       }
-      return Value::IntConstant(Wrap(x.constant->i, t), t, false);
+      return constant(Value::IntConstant(Wrap(x.constant->i, t), t, false));
     }
     // A narrower integer keeps its affine form and range when it becomes an int64.
     if (t == DType::Int64 && IsInteger(x.dtype) && x.dtype != DType::UInt64) {

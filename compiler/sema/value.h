@@ -111,6 +111,8 @@ struct Value {
   DType dtype = DType::Float32;
   bool weak = false;
   std::optional<Constant> constant;
+  // A constant that came of what is none, as `q - q`: no type may hang on it either (`proved`).
+  bool derived = false;
   // Integers: one expression, or the minimum or maximum of several, over the emitter's dims.
   std::vector<mlir::AffineExpr> affine;
   ListKind list = ListKind::Single;
@@ -185,6 +187,15 @@ struct Value {
   }
   static Value WeakFloat(double f) { return FloatConstant(f, DType::Float32, true); }
   static Value BoolConstant(bool b) { return IntConstant(b, DType::Bool, false); }
+  // A bool that is surely `b`, and a constant unless it is `derived`.
+  static Value Truth(bool b, bool derived) {
+    if (!derived)
+      return BoolConstant(b);
+    Value v = OfKind(Kind::Scalar);
+    v.dtype = DType::Bool;
+    v.proved = b;
+    return v;
+  }
   static Value TensorOf(DType t, Tensor tensor) {
     Value v = OfKind(Kind::Tensor);
     v.dtype = t;
