@@ -10,6 +10,7 @@
 #include "client/cli/format.h"
 #include "client/cli/report_text.h"
 #include "client/cli/session.h"
+#include "client/cli/trace_file.h"
 #include "client/cpp/files.h"
 #include "client/cpp/npy.h"
 
@@ -73,12 +74,18 @@ int Run(const Arguments &arguments) {
     call->options.set_profile(true);
   call->options.set_sanitize(Sanitizes(arguments));
 
+  TraceFile trace;
+  if (arguments.Has("--trace") && input->request.target() != v1::TARGET_SIM)
+    return UsageError(absl::InvalidArgumentError("--trace is for --target sim alone"));
+  if (absl::Status status = trace.Open(arguments, &call->options); !status.ok())
+    return UsageError(status);
   absl::StatusOr<client::RunResult> result;
   {
     ProgressLine line(!arguments.Has("--quiet"));
     absl::StatusOr<client::CallOptions> options = MakeCallOptions(arguments, &line);
     if (!options.ok())
       return UsageError(options.status());
+    trace.Receive(&*options);
     const bool prefix = arguments.Has("--print-prefix");
     options->on_print = [&](const v1::PrintLine &print) {
       line.Clear();
@@ -95,8 +102,10 @@ int Run(const Arguments &arguments) {
       call->options.add_outputs(output.name);
     result = (*connected)->Run(*call, *options);
   }
-  if (!result.ok())
-    return Fail(result.status());
+  const absl::Status traced = trace.Close();
+  for (const absl::Status &status : {result.status(), traced})
+    if (!status.ok())
+      return Fail(status);
   const std::string findings = arguments.Has("--json") ? FindingsJson(result->done) : "";
   if (!findings.empty())
     if (absl::Status status = WriteTo(arguments.Get("--json"), findings); !status.ok())
@@ -158,7 +167,7 @@ Command RunCommand() {
                                   "measure this one run and write the report as JSON; - is\n"
                                   "standard output"},
                                  SanitizeFlag()},
-                                ServiceFlags()));
+                                Concat(TraceFlags(), ServiceFlags())));
   command.min_positional = command.max_positional = 1;
   command.run = Run;
   return command;

@@ -11,6 +11,7 @@
 #include "client/cli/format.h"
 #include "client/cli/report_text.h"
 #include "client/cli/session.h"
+#include "client/cli/trace_file.h"
 #include "client/cpp/files.h"
 #include "client/cpp/npy.h"
 #include "pyasc/v1/artifact.pb.h"
@@ -182,12 +183,16 @@ int Run(const Arguments &arguments) {
   if (!outputs.empty() && call.options.timing_only())
     return UsageError(absl::InvalidArgumentError("--timing-only computes nothing to write"));
 
+  TraceFile trace;
+  if (absl::Status status = trace.Open(arguments, &call.options); !status.ok())
+    return UsageError(status);
   absl::StatusOr<client::RunResult> result;
   {
     ProgressLine line(!arguments.Has("--quiet"));
     absl::StatusOr<client::CallOptions> options = MakeCallOptions(arguments, &line);
     if (!options.ok())
       return UsageError(options.status());
+    trace.Receive(&*options);
     absl::StatusOr<std::unique_ptr<client::Client>> connected = Connect(arguments);
     if (!connected.ok()) {
       line.Clear();
@@ -209,8 +214,10 @@ int Run(const Arguments &arguments) {
     call.arguments = *std::move(values);
     result = (*connected)->Run(call, *options);
   }
-  if (!result.ok())
-    return Fail(result.status());
+  const absl::Status traced = trace.Close();
+  for (const absl::Status &status : {result.status(), traced})
+    if (!status.ok())
+      return Fail(status);
   if (arguments.Has("--json"))
     std::fputs(FindingsJson(result->done).c_str(), stdout);
   if (int code = FailLocated(result->done, input.path); code != kDone)
@@ -241,7 +248,8 @@ Command SimCommand() {
       "in all, each pipe's busy and waiting time, the bytes of each path and the L2 hits.\n"
       "Tensors start as zeros unless --arg says otherwise, numbers need an --arg.";
   command.examples = {"pyasc sim vector_add.mlir --soc ascend910b1 --timing-only",
-                      "pyasc sim matmul.mlir --arg tiles=4 --json > report.json"};
+                      "pyasc sim matmul.mlir --arg tiles=4 --json > report.json",
+                      "pyasc sim matmul.mlir --arg tiles=4 --trace matmul.json"};
   command.flags =
       Concat({{"--soc", "SOC", "the chip; default: the module's npu.soc, else ascend910b3"},
               {"--timing-only", nullptr, "compute no data: faster, and tensors take no memory"},
@@ -252,7 +260,7 @@ Command SimCommand() {
               {"--threads", "N", "host threads; results do not depend on it; default 1"},
               SanitizeFlag(),
               {"--max-instructions", "N", "end with an error after so many; default 2e10"}},
-             ServiceFlags());
+             Concat(TraceFlags(), ServiceFlags()));
   command.min_positional = command.max_positional = 1;
   command.run = Run;
   return command;

@@ -164,6 +164,10 @@ absl::Status Receive(v1::RunEvent &event, const CallOptions &options, RunResult 
     if (options.on_print)
       options.on_print(event.print());
     break;
+  case v1::RunEvent::kTrace:
+    if (options.on_trace)
+      options.on_trace(event.trace());
+    break;
   case v1::RunEvent::kOutput: {
     v1::RunOutput &output = *event.mutable_output();
     absl::StatusOr<int64_t> bytes = ByteSize(output.tensor().type());

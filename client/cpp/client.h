@@ -43,6 +43,7 @@ struct CallOptions {
   // Called from the calling thread; a retry shows as stage "waiting for room". May be empty.
   std::function<void(const v1::Progress &)> on_progress;
   std::function<void(const v1::PrintLine &)> on_print;
+  std::function<void(const v1::TraceChunk &)> on_trace;
 };
 
 struct RunArgument {

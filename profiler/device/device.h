@@ -60,6 +60,10 @@ struct LaunchOptions {
   // Called with each line that the kernel prints, in order for each core, while it runs or after;
   // on any one thread at a time, never after Launch has returned. May be empty.
   std::function<void(const v1::PrintLine &)> on_print = {};
+  // Sim only: a trace of what the pipes do, handed over piece by piece while it runs; at most so
+  // many events. Empty: none.
+  std::function<void(const v1::TraceChunk &)> on_trace = {};
+  uint64_t trace_events = 0;
 };
 
 struct LaunchOutcome {

@@ -130,6 +130,8 @@ struct Core {
   // Sum over the blocks that this core ran, and the end of the last.
   double active = 0;
   double end = 0;
+  // For the trace: the end of the scalar unit's last slice.
+  double scalar_traced = 0;
   // Until the scalar unit halted, summed over the blocks.
   double scalar_active = 0;
 };

@@ -55,6 +55,12 @@ absl::StatusOr<std::vector<PhaseResult>> Engine::Run(const PhaseRequest &request
   instructions_left_ =
       request.max_instructions ? request.max_instructions : std::numeric_limits<int64_t>::max();
   memory_system_.Restart();
+  if (request.trace) {
+    double head = 0;
+    for (const PhasePart &part : request.parts)
+      head = std::max(head, HeadCycles(part));
+    request.trace->BeginPhase(head);
+  }
   const bool cross_flags = UsesCrossFlags();
   if (request.sanitizer)
     for (const PhasePart &part : request.parts)
@@ -104,6 +110,12 @@ absl::StatusOr<std::vector<PhaseResult>> Engine::Run(const PhaseRequest &request
   std::vector<PhaseResult> results;
   for (size_t n = 0; n < request.parts.size(); ++n)
     results.push_back(Collect(static_cast<int>(n)));
+  if (request.trace) {
+    double cycles = 0;
+    for (const PhaseResult &result : results)
+      cycles = std::max(cycles, result.cycles);
+    request.trace->EndPhase(cycles);
+  }
   return results;
 }
 
@@ -162,6 +174,10 @@ void Engine::StartBlock(Core &core, double time) {
   core.unit_flag = {};
   if (request_.timing)
     time += StartCycles(core);
+  if (request_.trace) {
+    core.scalar_traced = core.block_start;
+    TraceScalar(core, "start of a block", time);
+  }
   if (threads_)
     threads_->Wait(core.slot);
   core.memory.Reset();
@@ -226,6 +242,8 @@ void Engine::EndBlock(Core &core) {
           "here: a cache flush is missing");
   if (!status_.ok())
     return;
+  if (request_.trace)
+    TraceScalar(core, "scalar code", core.scalar.time);
   core.active += end - core.block_start;
   core.scalar_active += core.scalar.time - core.block_start;
   core.end = end;
@@ -328,6 +346,8 @@ bool Engine::IssueOnScalar(Core &core, const Operation &operation) {
     const double raised = flag.raised.front().time;
     if (raised > core.scalar.time) {
       core.scalar_wait += raised - core.scalar.time;
+      if (request_.trace)
+        TraceScalarWait(core, operation, core.scalar.time, raised);
       core.scalar.time = raised;
     }
     double later = 0;
@@ -347,6 +367,8 @@ bool Engine::IssueOnScalar(Core &core, const Operation &operation) {
     }
     if (const double raised = flag.raised.front().time; raised > core.scalar.time) {
       core.scalar_wait += raised - core.scalar.time;
+      if (request_.trace)
+        TraceScalarWait(core, operation, core.scalar.time, raised);
       core.scalar.time = raised;
     }
     double later = 0;
@@ -386,6 +408,8 @@ void Engine::Resume(Core &core, double time) {
   if (time > core.scalar.time)
     core.scalar.time = time;
   core.scalar_wait += core.scalar.time - core.stalled_since;
+  if (request_.trace)
+    TraceScalarWait(core, core.pending, core.stalled_since, core.scalar.time);
   if (core.state == Core::State::kQueueFull)
     Enqueue(core, core.pending);
   core.state = Core::State::kRunning;
@@ -417,6 +441,8 @@ void Engine::TryPipe(Core &core, int p, double now) {
   };
   auto unblock = [&] {
     if (pipe.blocked != PipeState::Blocked::kNo) {
+      if (request_.trace)
+        TraceWait(core, p, now);
       pipe.blocked = PipeState::Blocked::kNo;
       pipe.wait += std::max(0.0, now - pipe.blocked_since);
     }
@@ -606,6 +632,8 @@ void Engine::Finish(Core &core, int p, const Operation &operation, double start,
   done = std::max(pipe.last_done, done);
   const double busy = done - std::max(start, pipe.last_done);
   pipe.busy += busy;
+  if (request_.trace)
+    TraceInstruction(core, p, operation, done - busy, done);
   pipe.last_done = done;
   ++pipe.instructions;
   if (request_.profile)
@@ -768,65 +796,6 @@ void Engine::PassFlag(Core &core, const Operation &wait, const View &view) {
   FlagState &flag = core.flag(wait.descriptor->sub, wait.descriptor->aux, wait.v[0]);
   flag.waited = core.checker.Mark(to);
   flag.waited_line = wait.line;
-}
-
-// ------------------------------------------------------------------------------------ results
-
-void Engine::AddLineTime(int part, uint32_t line, int pipe, double cycles) {
-  lines_[part][line][pipe] += cycles;
-}
-
-PhaseResult Engine::Collect(int number) {
-  const PhasePart &part = request_.parts[number];
-  PhaseResult result;
-  result.blocks = part.blocks;
-  const double all = part.function->cube ? soc_.cube_cores : soc_.vector_cores;
-  if (request_.timing)
-    result.head_cycles =
-        (soc_.launch.head_us + (soc_.launch.full_head_us - soc_.launch.head_us) *
-                                   std::min(1.0, static_cast<double>(part.blocks) / all)) *
-        soc_.clock_ghz * 1e3;
-  Traffic &traffic = traffic_[number];
-  for (Core *core : active_) {
-    if (core->part != number)
-      continue;
-    ++result.cores;
-    result.cycles = std::max(result.cycles, core->end);
-    result.core_cycles.push_back(core->active);
-    CoreResult &own = result.core_results.emplace_back();
-    own.start = core->first_start;
-    own.end = core->end;
-    for (int p = 1; p < kNumPipes; ++p) {
-      result.busy[p] += core->pipes[p].busy;
-      result.wait[p] += core->pipes[p].wait;
-      result.instructions[p] += core->pipes[p].instructions;
-    }
-    for (int p = 1; p < kNumPipes; ++p) {
-      own.busy[p] = core->pipes[p].busy;
-      own.wait[p] = core->pipes[p].wait;
-      own.instructions[p] = core->pipes[p].instructions;
-    }
-    own.busy[0] = core->scalar_active - core->scalar_wait;
-    own.wait[0] = core->scalar_wait;
-    own.instructions[0] = core->scalar.instructions;
-    result.busy[0] += core->scalar_active - core->scalar_wait;
-    result.wait[0] += core->scalar_wait;
-    result.instructions[0] += core->scalar.instructions;
-    traffic.bytes[static_cast<int>(Path::kGmToScalar)] +=
-        core->scalar.cache_misses * DataCache::kLineBytes;
-    traffic.bytes[static_cast<int>(Path::kScalarToGm)] +=
-        core->cache.written_back * DataCache::kLineBytes;
-    if (request_.profile)
-      for (size_t n = 0; n < codes_[number]->instructions.size(); ++n)
-        if (core->scalar.counts[n] != 0)
-          AddLineTime(number, codes_[number]->instructions[n].line, kScalarPipe,
-                      static_cast<double>(core->scalar.counts[n]) *
-                              codes_[number]->instructions[n].cycles +
-                          core->scalar.miss_time[n]);
-  }
-  result.traffic = traffic;
-  result.lines = std::move(lines_[number]);
-  return result;
 }
 
 } // namespace pyasc::sim

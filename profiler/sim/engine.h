@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "profiler/sim/core.h"
 #include "profiler/sim/data_threads.h"
+#include "profiler/sim/trace.h"
 
 namespace pyasc::sim {
 
@@ -44,6 +45,8 @@ struct PhaseRequest {
   Sanitizer *sanitizer = nullptr;
   // Scalar instructions of all cores together; 0: no limit.
   uint64_t max_instructions = 0;
+  // nullptr: none. Needs timing.
+  TraceWriter *trace = nullptr;
   // Host threads; more than one compute data beside the one that keeps the time.
   int threads = 1;
   // After a block has written its data cache back; its number among all of the phase. May be empty.
@@ -174,6 +177,18 @@ private:
   bool BlameFlags(Core &core);
   bool IsSetSomewhere(const Operation &wait) const;
   PhaseResult Collect(int part);
+  // Before the first block starts, cycles.
+  double HeadCycles(const PhasePart &part) const;
+  // REQUIRES, of all Trace functions: there is a trace.
+  TraceWriter::Slice SliceOf(const Core &core, int pipe, double start, double end) const;
+  void TraceInstruction(const Core &core, int pipe, const Operation &operation, double start,
+                        double end);
+  // What the pipe has waited for at the head of its queue, until `now`.
+  void TraceWait(const Core &core, int pipe, double now);
+  // The scalar unit waited for `operation` from `start` to `end`, and worked before.
+  void TraceScalarWait(Core &core, const Operation &operation, double start, double end);
+  // The scalar unit's work up to `end`.
+  void TraceScalar(Core &core, std::string_view name, double end);
   std::string NameOf(const Core &core) const;
 
   const machine::Soc &soc_;

@@ -164,6 +164,10 @@ public:
     Sanitizer sanitizer(options.sanitize ? Sanitizer::Level::kAll : Sanitizer::Level::kOnChip, gm_);
     NameBuffers(contract, state, sanitizer);
     state.sanitizer = with_data && (check_races_ || options.sanitize) ? &sanitizer : nullptr;
+    std::optional<TraceWriter> trace;
+    if (options.on_trace && options.mode != Mode::kFunctional)
+      trace.emplace(loaded->soc(), options.trace_events, options.on_trace);
+    state.trace = trace ? &*trace : nullptr;
     for (int n = 0, last = 0; n < contract.phases_size(); n = last) {
       last = n + 1;
       while (last < contract.phases_size() && contract.phases(n).group() != 0 &&
@@ -205,6 +209,7 @@ private:
     std::unique_ptr<SimBuffer> prints; // null: the kernel prints nothing
     uint64_t print_stride = 0;
     Sanitizer *sanitizer = nullptr;
+    TraceWriter *trace = nullptr;
 
     std::span<const uint64_t> PrintLog(int64_t block) const {
       return {reinterpret_cast<const uint64_t *>(prints->data() +
@@ -359,6 +364,7 @@ private:
     request.timing = options.mode != Mode::kFunctional;
     request.profile = options.profile;
     request.sanitizer = state.sanitizer;
+    request.trace = state.trace;
     request.max_instructions = options.max_instructions;
     request.threads = static_cast<int>(std::clamp<uint32_t>(options.threads, 1, kMaxThreads));
     if (state.prints && request.data)

@@ -64,6 +64,8 @@ struct LaunchWork {
   std::chrono::milliseconds time_limit{0};
   std::function<void(const v1::Progress &)> on_progress;
   std::function<void(const v1::PrintLine &)> on_print;
+  // May block, so that a slow reader holds the run up instead of filling memory.
+  std::function<void(const v1::TraceChunk &)> on_trace;
 };
 
 struct LaunchAnswer {

@@ -210,6 +210,8 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
       work.on_progress(event.progress());
     if (event.has_print() && work.on_print)
       work.on_print(event.print());
+    if (event.has_trace() && work.on_trace)
+      work.on_trace(event.trace());
   };
   const std::string &key = work.compiled->semantic_key();
   absl::StatusOr<wire::WorkerReply> reply = absl::UnknownError("");

@@ -59,7 +59,8 @@ WorkerProcess::Call(wire::WorkerRequest request, std::span<const int> fds, milli
       break;
     }
     if (reply.result_case() == wire::WorkerReply::kProgress ||
-        reply.result_case() == wire::WorkerReply::kPrint) {
+        reply.result_case() == wire::WorkerReply::kPrint ||
+        reply.result_case() == wire::WorkerReply::kTrace) {
       if (on_event)
         on_event(reply);
       continue;

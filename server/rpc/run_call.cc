@@ -12,6 +12,9 @@ constexpr int64_t kChunkBytes = 1 << 20;
 // Lines that wait for a slow reader at most: a kernel that prints must not fill the daemon's
 // memory.
 constexpr size_t kMaxWaiting = 100'000;
+// Events that may wait before a piece of a trace waits with its run, and how long that may take.
+constexpr size_t kMaxBeforeTrace = 16;
+constexpr auto kTracePatience = std::chrono::seconds(30);
 
 } // namespace
 
@@ -93,6 +96,21 @@ void RunCall::StartFlow() {
     else
       ++link->call->dropped_prints_;
   };
+  events.on_trace = [link](const v1::TraceChunk &chunk) {
+    v1::RunEvent event;
+    *event.mutable_trace() = chunk;
+    std::unique_lock lock(link->mutex);
+    const bool taken = link->room.wait_for(lock, kTracePatience, [&] {
+      return !link->call || link->call->queue_.size() < kMaxBeforeTrace;
+    });
+    if (!link->call)
+      return;
+    if (taken)
+      link->call->Enqueue(std::move(event));
+    else
+      link->call->End(grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED,
+                                   "the client does not take the trace that it asked for"));
+  };
   events.on_done = [link](FlowResult result) {
     std::lock_guard lock(link->mutex);
     if (link->call)
@@ -166,6 +184,7 @@ void RunCall::Continue() {
   if (!queue_.empty()) {
     writing_event_ = std::move(queue_.front());
     queue_.pop_front();
+    link_->room.notify_all();
   } else if (!flow_done_) {
     return;
   } else if (!NextOutput(&writing_event_)) {
@@ -204,6 +223,7 @@ void RunCall::End(const grpc::Status &status) {
   ended_ = true;
   scope_.Ends(status);
   link_->call = nullptr;
+  link_->room.notify_all();
   if (writing_)
     end_after_write_ = status;
   else

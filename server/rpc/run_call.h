@@ -2,6 +2,7 @@
 #ifndef PYASC_SERVER_RPC_RUN_CALL_H
 #define PYASC_SERVER_RPC_RUN_CALL_H
 
+#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -28,6 +29,8 @@ private:
   struct Link {
     std::mutex mutex;
     RunCall *call = nullptr;
+    // The queue has become shorter, or the call is gone.
+    std::condition_variable room;
   };
 
   // All below: with the link's mutex held.

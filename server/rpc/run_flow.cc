@@ -165,6 +165,12 @@ absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
     if (auto flow = self.lock(); flow && flow->events_.on_print)
       flow->events_.on_print(line);
   };
+  if (events_.on_trace)
+    work_->job.set_trace_events(start_.options().trace_events());
+  work_->on_trace = [self = weak_from_this()](const v1::TraceChunk &chunk) {
+    if (auto flow = self.lock(); flow && flow->events_.on_trace)
+      flow->events_.on_trace(chunk);
+  };
   std::vector<contract::LaunchValue> values;
   for (const v1::Parameter &parameter : artifact_.launch().parameters())
     if (absl::Status s = AddArgument(parameter, values); !s.ok())

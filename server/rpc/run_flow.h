@@ -46,6 +46,8 @@ public:
   struct Events {
     std::function<void(const v1::Progress &)> on_progress;
     std::function<void(const v1::PrintLine &)> on_print;
+    // May block.
+    std::function<void(const v1::TraceChunk &)> on_trace = {};
     std::function<void(FlowResult)> on_done;
   };
 

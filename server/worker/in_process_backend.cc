@@ -99,7 +99,8 @@ LaunchAnswer InProcessBackend::RunHere(LaunchWork &work) {
   }
   work.job.set_artifact_key(work.compiled->semantic_key());
   work.job.set_artifact(work.compiled->artifact().data(), work.compiled->artifact().size());
-  answer.result = (*runner)->Run(work.job, work.memory, {work.on_progress, work.on_print});
+  answer.result =
+      (*runner)->Run(work.job, work.memory, {work.on_progress, work.on_print, work.on_trace});
   return answer;
 }
 

@@ -170,6 +170,9 @@ absl::Status DeviceRunner::RunOnce(Launch &launch) {
   if (options.sanitize && options.max_instructions == 0)
     options.max_instructions = kSanitizedInstructions;
   options.on_print = launch.events.on_print; // once, however often it is measured
+  if (launch.job.trace_events() > 0)
+    options.on_trace = launch.events.on_trace;
+  options.trace_events = launch.job.trace_events();
   auto outcome =
       device_->Launch(*launch.loaded.executable, launch.arguments, launch.results, options);
   if (!outcome.ok())

@@ -22,6 +22,7 @@ namespace wire = pyasc::worker::v1;
 struct RunEvents {
   std::function<void(const v1::Progress &)> on_progress;
   std::function<void(const v1::PrintLine &)> on_print;
+  std::function<void(const v1::TraceChunk &)> on_trace;
 };
 
 // Owns one device. Used by one thread at a time.

@@ -67,6 +67,11 @@ wire::RunResult Run(FrameChannel &channel, uint64_t id, const wire::RunJob &job,
     *event.mutable_print() = line;
     send(std::move(event));
   };
+  events.on_trace = [&](const v1::TraceChunk &chunk) {
+    wire::WorkerReply event;
+    *event.mutable_trace() = chunk;
+    send(std::move(event));
+  };
   return runner->Run(job, *memory, events);
 }
 

@@ -1,0 +1,77 @@
+// What a phase adds up to.
+#include <algorithm>
+
+#include "profiler/sim/engine.h"
+
+namespace pyasc::sim {
+
+using namespace sim_isa;
+
+namespace {
+
+constexpr int kScalarPipe = static_cast<int>(Pipe::kS);
+
+} // namespace
+
+void Engine::AddLineTime(int part, uint32_t line, int pipe, double cycles) {
+  lines_[part][line][pipe] += cycles;
+}
+
+double Engine::HeadCycles(const PhasePart &part) const {
+  if (!request_.timing)
+    return 0;
+  const double all = part.function->cube ? soc_.cube_cores : soc_.vector_cores;
+  return (soc_.launch.head_us + (soc_.launch.full_head_us - soc_.launch.head_us) *
+                                    std::min(1.0, static_cast<double>(part.blocks) / all)) *
+         soc_.clock_ghz * 1e3;
+}
+
+PhaseResult Engine::Collect(int number) {
+  const PhasePart &part = request_.parts[number];
+  PhaseResult result;
+  result.blocks = part.blocks;
+  result.head_cycles = HeadCycles(part);
+  Traffic &traffic = traffic_[number];
+  for (Core *core : active_) {
+    if (core->part != number)
+      continue;
+    ++result.cores;
+    result.cycles = std::max(result.cycles, core->end);
+    result.core_cycles.push_back(core->active);
+    CoreResult &own = result.core_results.emplace_back();
+    own.start = core->first_start;
+    own.end = core->end;
+    for (int p = 1; p < kNumPipes; ++p) {
+      result.busy[p] += core->pipes[p].busy;
+      result.wait[p] += core->pipes[p].wait;
+      result.instructions[p] += core->pipes[p].instructions;
+    }
+    for (int p = 1; p < kNumPipes; ++p) {
+      own.busy[p] = core->pipes[p].busy;
+      own.wait[p] = core->pipes[p].wait;
+      own.instructions[p] = core->pipes[p].instructions;
+    }
+    own.busy[0] = core->scalar_active - core->scalar_wait;
+    own.wait[0] = core->scalar_wait;
+    own.instructions[0] = core->scalar.instructions;
+    result.busy[0] += core->scalar_active - core->scalar_wait;
+    result.wait[0] += core->scalar_wait;
+    result.instructions[0] += core->scalar.instructions;
+    traffic.bytes[static_cast<int>(Path::kGmToScalar)] +=
+        core->scalar.cache_misses * DataCache::kLineBytes;
+    traffic.bytes[static_cast<int>(Path::kScalarToGm)] +=
+        core->cache.written_back * DataCache::kLineBytes;
+    if (request_.profile)
+      for (size_t n = 0; n < codes_[number]->instructions.size(); ++n)
+        if (core->scalar.counts[n] != 0)
+          AddLineTime(number, codes_[number]->instructions[n].line, kScalarPipe,
+                      static_cast<double>(core->scalar.counts[n]) *
+                              codes_[number]->instructions[n].cycles +
+                          core->scalar.miss_time[n]);
+  }
+  result.traffic = traffic;
+  result.lines = std::move(lines_[number]);
+  return result;
+}
+
+} // namespace pyasc::sim
