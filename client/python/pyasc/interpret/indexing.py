@@ -211,7 +211,7 @@ def _check_fits(shape, value):
             raise Fault("shape-mismatch", f"cannot store {describe(value)} into one element")
         return
     trimmed = have
-    while len(trimmed) > len(shape) and trimmed[0] == 1:
+    while len(trimmed) > len(shape) and trimmed[0] in (1, None):
         trimmed = trimmed[1:]
     fits = len(trimmed) <= len(shape)
     for n, want in zip(reversed(trimmed), reversed(shape)):
