@@ -65,7 +65,10 @@ Value Reduce(Emitter &e, const SourceRange &range, const std::vector<Value> &ope
   Value sum = e.NewTensor(range, wide, kept);
   if (sum.IsInvalid())
     return sum;
-  e.Fill(range, sum, init);
+  // Over no axis (axis=(), or a tensor of rank 0) every element is a result of its own.
+  const bool single = out_axes.size() == extents.size();
+  if (!single)
+    e.Fill(range, sum, init);
   std::vector<Emitter::GenericOperand> inputs;
   for (const Value &v : operands) {
     std::vector<int> axes;
@@ -75,7 +78,8 @@ Value Reduce(Emitter &e, const SourceRange &range, const std::vector<Value> &ope
   }
   e.Generic(range, extents, inputs, {sum, out_axes}, reduced,
             [&](ScalarOps &ops, mlir::ValueRange in, mlir::Value out) {
-              return ops.Binary(combine, out, body(ops, in), wide);
+              mlir::Value element = body(ops, in);
+              return single ? element : ops.Binary(combine, out, element, wide);
             });
   return wide == t ? sum : e.Cast(range, sum, t);
 }

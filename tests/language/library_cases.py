@@ -91,7 +91,8 @@ for _name in ("where", "select"):
 # ---- reductions ----
 
 REDUCED = [("(x)", (37,)), ("(x)", (1, 1)), ("(x, axis=0)", (129, 3)), ("(x, -1)", (3, 129)),
-           ("(x, axis=(0, 2), keepdims=True)", (4, 5, 6)), ("(x)", (20011,)), ("(x, 1)", (0, 5))]
+           ("(x, axis=(0, 2), keepdims=True)", (4, 5, 6)), ("(x)", (20011,)), ("(x, 1)", (0, 5)),
+           ("(x)", ()), ("(x, ())", (2, 3))]
 
 
 def reduction(names, domain="any", dtypes=(), empty=True, axes=True):
@@ -99,7 +100,7 @@ def reduction(names, domain="any", dtypes=(), empty=True, axes=True):
         CASES[f"asc.{name}"] = [
             Case(f"asc.{name}{call}", {"x": (shape, domain)}, int(np.prod(shape)), dtypes=dtypes)
             for call, shape in REDUCED + ([("(x)", (0,))] if empty else [])
-            if axes or "(0, 2)" not in call]
+            if axes or "(0, 2)" not in call and "())" not in call]
 
 
 reduction("sum count_nonzero any all", "plain")
