@@ -111,7 +111,7 @@ Value EmitLen(Emitter &e, const BoundCall &call) {
 }
 
 Value ToWeakInt(Emitter &e, const SourceRange &range, double whole) {
-  if (!std::isfinite(whole) || std::fabs(whole) > 9e18)
+  if (!(whole >= -0x1p63 && whole < 0x1p63)) // NaN too
     return e.Error("cast-overflow", range, "the number does not fit into an integer");
   return Value::WeakInt(static_cast<Int>(whole));
 }

@@ -129,6 +129,10 @@ Value EmitEye(Emitter &e, const BoundCall &call) {
   auto t = TypeOr(e, call, 2, DType::Float32);
   if (!m || !t)
     return Value::Invalid();
+  for (auto [at, size] : {std::pair(0, *n), std::pair(call.args[1].IsNone() ? 0 : 1, *m)})
+    if (size < 0)
+      return e.Error("shape-mismatch", call.where[static_cast<size_t>(at)],
+                     "an axis cannot have a negative size");
   Value v = e.NewTensor(call.range, *t, {*n, *m});
   if (v.IsInvalid())
     return v;

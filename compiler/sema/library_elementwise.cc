@@ -94,10 +94,16 @@ Value EmitAbs(Emitter &e, const BoundCall &call) {
     return Value::Invalid();
   DType t = x.dtype;
   if (x.IsConstant()) {
+    // A literal's is Python's: that of the least int32 is an int64.
+    if (x.weak && IsInteger(t)) {
+      Value v = Value::WeakInt(x.constant->i < 0 ? -x.constant->i : x.constant->i);
+      v.derived = x.derived;
+      return v;
+    }
     Value v = x;
     v.constant->i = x.constant->i < 0 ? -x.constant->i : x.constant->i;
     v.constant->f = std::fabs(x.constant->f);
-    if (!IsFloat(t) && !v.weak)
+    if (!IsFloat(t))
       v.constant->i = Wrap(v.constant->i, t);
     v.range = {v.constant->i, v.constant->i};
     return v;
@@ -335,7 +341,7 @@ const LibraryEntry kTable[] = {
     {"atan2", kAll, "y, x", kF, kE, "angle of the point (x, y)", "np.arctan2(y, x)", Lowering::Scalar, EmitAtan2OrSo, nullptr, nullptr, 0},
     {"arctan2", kArrays, "y, x", kF, kE, "angle of the point (x, y)", "np.arctan2(y, x)", Lowering::Scalar, EmitAtan2OrSo, nullptr, nullptr, 0},
     {"copysign", kAll, "x, y", kF, kE, "x with the sign of y", "np.copysign(x, y)", Lowering::Scalar, EmitAtan2OrSo, nullptr, nullptr, 1},
-    {"hypot", kAll, "x, y", kF, kE, "sqrt(x*x + y*y)", "np.hypot(x, y)", Lowering::Vector, EmitAtan2OrSo, nullptr, nullptr, 2},
+    {"hypot", kAll, "x, y", kF, kE, "length of the vector (x, y), without overflow on the way", "np.hypot(x, y)", Lowering::Vector, EmitAtan2OrSo, nullptr, nullptr, 2},
     {"fmod", kAll, "x, y", kF, kE, "remainder with the sign of x", "np.fmod(x, y)", Lowering::Scalar, EmitAtan2OrSo, nullptr, nullptr, 3},
     {"pow", kAll | kBuiltin, "x, y", DTypes::Numeric, kE, "x to the y", "np.power(x, y)", Lowering::Scalar, EmitOperator, nullptr, nullptr, Tag(BinaryOp::Pow)},
     {"power", kArrays, "x, y", DTypes::Numeric, kE, "x to the y", "np.power(x, y)", Lowering::Scalar, EmitOperator, nullptr, nullptr, Tag(BinaryOp::Pow)},

@@ -12,6 +12,24 @@ bool Tensor0(Emitter &e, const BoundCall &call) {
                         "the argument of " + std::string(call.entry->name));
 }
 
+// The axes that argument `at` names, one or a tuple of them, each once.
+std::optional<std::vector<size_t>> NamedAxes(Emitter &e, const BoundCall &call, size_t at,
+                                             size_t rank) {
+  const Value &v = call.args[at];
+  std::vector<size_t> axes;
+  for (const Value &x : v.IsTuple() ? *v.items : std::vector<Value>{v}) {
+    auto axis = e.AxisArgument(call.where[at], x, static_cast<int>(rank));
+    if (!axis)
+      return std::nullopt;
+    if (std::ranges::count(axes, static_cast<size_t>(*axis)) > 0) {
+      e.Error("bad-axis", call.where[at], "an axis is named twice");
+      return std::nullopt;
+    }
+    axes.push_back(static_cast<size_t>(*axis));
+  }
+  return axes;
+}
+
 // Arguments after the tensor: one shape, or its axes one by one.
 Value ShapeOrRest(const BoundCall &call) {
   if (call.rest.size() == 1)
@@ -94,7 +112,7 @@ Value EmitSwapAxes(Emitter &e, const BoundCall &call) {
 Value EmitBroadcastTo(Emitter &e, const BoundCall &call) {
   if (!e.ExpectNumber(call.where[0], call.args[0], "the argument of broadcast_to"))
     return Value::Invalid();
-  auto shape = e.ShapeArgument(call.where[1], call.args[1]);
+  auto shape = e.NewShapeArgument(call.where[1], call.args[1]);
   if (!shape)
     return Value::Invalid();
   const Value &x = call.args[0];
@@ -136,18 +154,15 @@ Value EmitSqueeze(Emitter &e, const BoundCall &call) {
     for (size_t i = 0; i < shape.size(); ++i)
       drop[i] = shape[i] == 1;
   } else {
-    std::vector<Value> list =
-        call.args[1].IsTuple() ? *call.args[1].items : std::vector<Value>{call.args[1]};
-    for (const Value &v : list) {
-      auto axis = e.AxisArgument(call.where[1], v, static_cast<int>(shape.size()));
-      if (!axis)
-        return Value::Invalid();
-      if (shape[static_cast<size_t>(*axis)] != 1)
+    auto axes = NamedAxes(e, call, 1, shape.size());
+    if (!axes)
+      return Value::Invalid();
+    for (size_t axis : *axes) {
+      if (shape[axis] != 1)
         return e.Error("shape-mismatch", call.where[1],
-                       "axis " + std::to_string(*axis) + " has size " +
-                           std::to_string(shape[static_cast<size_t>(*axis)]) +
+                       "axis " + std::to_string(axis) + " has size " + std::to_string(shape[axis]) +
                            " and cannot be squeezed away");
-      drop[static_cast<size_t>(*axis)] = true;
+      drop[axis] = true;
     }
   }
   std::vector<int64_t> out;
@@ -270,14 +285,10 @@ Value EmitFlip(Emitter &e, const BoundCall &call) {
     for (size_t i = 0; i < v.tensor.dims.size(); ++i)
       axes.push_back(i);
   } else {
-    std::vector<Value> list =
-        call.args[1].IsTuple() ? *call.args[1].items : std::vector<Value>{call.args[1]};
-    for (const Value &x : list) {
-      auto axis = e.AxisArgument(call.where[1], x, static_cast<int>(v.tensor.dims.size()));
-      if (!axis)
-        return Value::Invalid();
-      axes.push_back(static_cast<size_t>(*axis));
-    }
+    auto named = NamedAxes(e, call, 1, v.tensor.dims.size());
+    if (!named)
+      return Value::Invalid();
+    axes = *named;
   }
   for (size_t i : axes) {
     TensorDim &d = v.tensor.dims[i];
@@ -296,17 +307,16 @@ Value EmitPad(Emitter &e, const BoundCall &call) {
     return Value::Invalid();
   const Value &x = call.args[0];
   size_t rank = x.tensor.dims.size();
-  std::vector<std::pair<int64_t, int64_t>> widths;
+  std::vector<std::pair<Int, Int>> widths;
   auto pair = [&](const Value &v) -> bool {
     if (v.IsConstantInt()) {
-      widths.emplace_back(static_cast<int64_t>(v.constant->i), static_cast<int64_t>(v.constant->i));
+      widths.emplace_back(v.constant->i, v.constant->i);
       return true;
     }
     if (!v.IsTuple() || v.items->size() != 2 || !(*v.items)[0].IsConstantInt() ||
         !(*v.items)[1].IsConstantInt())
       return false;
-    widths.emplace_back(static_cast<int64_t>((*v.items)[0].constant->i),
-                        static_cast<int64_t>((*v.items)[1].constant->i));
+    widths.emplace_back((*v.items)[0].constant->i, (*v.items)[1].constant->i);
     return true;
   };
   const Value &w = call.args[1];
@@ -329,8 +339,13 @@ Value EmitPad(Emitter &e, const BoundCall &call) {
     return e.Error("shape-mismatch", call.where[1],
                    "the widths of a padding are a number, a pair, or a pair for each axis");
   std::vector<int64_t> shape = x.tensor.Shape();
-  for (size_t i = 0; i < rank; ++i)
-    shape[i] += widths[i].first + widths[i].second;
+  for (size_t i = 0; i < rank; ++i) {
+    Int size = shape[i] + widths[i].first + widths[i].second;
+    if (size > MaxInt(DType::Int64))
+      return e.Error("tensor-too-large", call.range,
+                     "an axis of " + ToString(size) + " elements is too large");
+    shape[i] = static_cast<int64_t>(size);
+  }
   auto fill = e.CastForStore(call.where[2], call.args[2], x.dtype, "the tensor");
   Value out = e.NewTensor(call.range, x.dtype, shape);
   if (!fill || out.IsInvalid())
@@ -349,7 +364,7 @@ Value EmitPad(Emitter &e, const BoundCall &call) {
 Value EmitTile(Emitter &e, const BoundCall &call) {
   if (!Tensor0(e, call))
     return Value::Invalid();
-  auto times = e.ShapeArgument(call.where[1], call.args[1]);
+  auto times = e.NewShapeArgument(call.where[1], call.args[1]);
   if (!times)
     return Value::Invalid();
   Value x = call.args[0];
@@ -363,12 +378,13 @@ Value EmitTile(Emitter &e, const BoundCall &call) {
   for (size_t i = 0; i < times->size(); ++i) {
     wide.push_back((*times)[i]);
     wide.push_back(x.tensor.dims[i].size);
-    flat.push_back((*times)[i] * x.tensor.dims[i].size);
     v = e.ExpandView(v, static_cast<int>(2 * i));
   }
   Value out = e.NewTensor(call.range, x.dtype, wide);
   if (out.IsInvalid())
     return out;
+  for (size_t i = 0; i < times->size(); ++i) // now known to be small enough
+    flat.push_back(wide[2 * i] * wide[2 * i + 1]);
   e.CopyInto(call.range, out, v);
   return e.Reshape(call.range, out, flat).value_or(Value::Invalid());
 }

@@ -179,6 +179,14 @@ Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
   }
   if ((op == BinaryOp::Shl || op == BinaryOp::Shr) && y.IsConstant() && y.constant->i < 0)
     return Error("negative-shift", range, "negative shift count");
+  if ((op == BinaryOp::Shl || op == BinaryOp::Shr) && y.IsScalar() && !y.IsConstant() &&
+      y.dtype != DType::Bool && !IsUnsigned(y.dtype) && checks_) {
+    Value ok = CompareValues(range, CompareOp::Ge, y, Value::WeakInt(0));
+    if (ok.IsInvalid())
+      return ok;
+    if (ok.IsConstant() ? ok.constant->i == 0 : ok.proved != true)
+      Check(range, Ssa(ok), nullptr, nullptr, "negative shift count");
+  }
   if (op == BinaryOp::Pow && !IsFloat(t) && !IsUnsigned(y.dtype) && !y.IsConstant() && checks_) {
     Value ok = CompareValues(range, CompareOp::Ge, y, Value::WeakInt(0));
     if (ok.IsTensor()) {
@@ -244,6 +252,8 @@ Value Emitter::FoldBinary(const SourceRange &range, BinaryOp op, const Value &x,
                                   : FloorDivide(a, b);
       break;
     case BinaryOp::Pow:
+      if (a == 0 && b < 0 && weak)
+        return Error("division-by-zero", range, "zero to a negative power");
       r = std::pow(a, b);
       break;
     case BinaryOp::Min:

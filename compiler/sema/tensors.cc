@@ -1,6 +1,8 @@
 // Tensor values: allocation, views as operands of linalg.generic, elementwise operations, copies.
 #include "compiler/sema/emitter.h"
 
+#include <limits>
+
 #include "compiler/ir/asc_dialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -81,7 +83,9 @@ Value Emitter::NewTensor(const SourceRange &range, DType t, const std::vector<in
   constexpr int64_t kMaxElements = int64_t{1} << 40;
   int64_t count = 1;
   for (int64_t d : shape) {
-    if (d > 0 && count > kMaxElements / d)
+    if (d == 0)
+      continue; // bounds the others nevertheless, as in NumPy: products of them must fit
+    if (count > kMaxElements / d)
       return Error("tensor-too-large", range, "the tensor " + ShapeText(shape) + " is too large");
     count *= d;
   }
@@ -501,6 +505,11 @@ Value Emitter::BroadcastView(const Value &tensor, const std::vector<int64_t> &sh
 std::optional<Value> Emitter::Reshape(const SourceRange &range, const Value &tensor,
                                       const std::vector<int64_t> &shape_in) {
   std::vector<int64_t> shape = shape_in;
+  // Products that are too large for any tensor stay so, and are never mistaken for its count.
+  auto times = [](int64_t x, int64_t y) {
+    int64_t product = 0;
+    return __builtin_mul_overflow(x, y, &product) ? std::numeric_limits<int64_t>::max() : product;
+  };
   int64_t known = 1, unknown = -1;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == -1) {
@@ -510,7 +519,7 @@ std::optional<Value> Emitter::Reshape(const SourceRange &range, const Value &ten
       }
       unknown = static_cast<int64_t>(i);
     } else {
-      known *= shape[i];
+      known = times(known, shape[i]);
     }
   }
   int64_t count = tensor.tensor.Count();
@@ -518,8 +527,8 @@ std::optional<Value> Emitter::Reshape(const SourceRange &range, const Value &ten
     shape[static_cast<size_t>(unknown)] = count / known;
   int64_t total = 1;
   for (int64_t d : shape)
-    total *= d;
-  if (total != count) {
+    total = times(total, d);
+  if (total != count || (unknown >= 0 && known == 0)) { // any size would do beside a zero
     Error("shape-mismatch", range,
           "cannot reshape " + ShapeText(tensor.tensor.Shape()) + " into " + ShapeText(shape_in));
     return std::nullopt;

@@ -437,7 +437,7 @@ def copysign(x, y):
 
 
 def hypot(x, y):
-    """Sqrt(x*x + y*y)."""
+    """Length of the vector (x, y), without overflow on the way."""
     _outside("hypot")
 
 

@@ -454,7 +454,7 @@ def copysign(x: Operand, y: Operand) -> Tensor:
     ...
 
 def hypot(x: Operand, y: Operand) -> Tensor:
-    """Sqrt(x*x + y*y)."""
+    """Length of the vector (x, y), without overflow on the way."""
     ...
 
 def fmod(x: Operand, y: Operand) -> Tensor:

@@ -166,6 +166,8 @@ def _weak_binary(op, x, y):
             raise Fault("integer-too-large", "the power does not fit into 64 bits")
         r = _PYTHON[op](x, y)
     except ZeroDivisionError:
+        if op == "**":
+            raise Fault("division-by-zero", "zero to a negative power") from None
         whole = not (isinstance(x, float) or isinstance(y, float)) and op != "/"
         raise Fault("division-by-zero", "integer division or modulo by zero" if whole else
                     "division by zero") from None

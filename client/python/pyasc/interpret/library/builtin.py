@@ -1,7 +1,5 @@
 """Python's builtins, ranges, and what is checked rather than computed."""
 
-import math
-
 import numpy as np
 
 from .. import dtypes, ops
@@ -103,6 +101,12 @@ def len_(x):
     raise Fault("type-mismatch", f"{describe(x)} has no length")
 
 
+def _weak_int(x):
+    if not -2.0**63 <= x < 2.0**63:  # NaN too
+        raise Fault("cast-overflow", "the number does not fit into an integer")
+    return int(x)
+
+
 @entry(BUILTIN, "int")
 def int_(x):
     if is_tensor(x):
@@ -110,9 +114,7 @@ def int_(x):
     if not is_scalar(x):
         raise Fault("type-mismatch", f"int() needs a number, not {describe(x)}")
     if is_weak(x):
-        if isinstance(x, float) and not abs(x) <= 9e18:
-            raise Fault("cast-overflow", "the number does not fit into an integer")
-        return int(x)
+        return _weak_int(x) if isinstance(x, float) else int(x)
     return ops.cast(x, INT64)
 
 
@@ -140,9 +142,7 @@ def bool_(x):
 def _to_int64(x, function):
     """A rounded scalar, as an int64."""
     if is_weak(x):
-        if not math.isfinite(x):
-            raise Fault("cast-overflow", "the number does not fit into an integer")
-        return int(function(x))
+        return _weak_int(float(function(x)))
     if not known(x):
         return Unknown(INT64)
     return ops.cast(elementwise.apply_float("round", function, x), INT64)

@@ -31,8 +31,8 @@ def _extents(name, shape, size, stride, padding, dilation=(1, 1)):
         if d is None or k is None:
             out.append(None)
             continue
-        k = (k - 1) * apart + 1
-        if d + 2 * p < k:
+        k, empty = (k - 1) * apart + 1, k == 0
+        if empty or d + 2 * p < k:
             raise Fault("shape-mismatch", f"the window {shape_text_of(size)} of {name} does not fit "
                                           f"into {shape_text_of(shape[2:])} with padding "
                                           f"{shape_text_of(padding)}")

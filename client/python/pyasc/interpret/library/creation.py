@@ -8,8 +8,8 @@ from .. import dtypes, indexing, ops
 from ..context import CONTEXT
 from ..dtypes import FLOAT32, INT32
 from ..values import Tensor, new_tensor, strong
-from .table import (ARRAYS, ASC, METHOD, Fault, Unknown, dtype_argument, dtype_of, entry,
-                    expect_number, expect_tensor, is_scalar, known, new_shape, scalar_of, shape_of,
+from .table import (ARRAYS, ASC, METHOD, Fault, Unknown, checked_size, dtype_argument, dtype_of,
+                    entry, expect_number, expect_tensor, is_scalar, known, new_shape, scalar_of, shape_of,
                     size_argument, size_of)
 
 
@@ -125,6 +125,7 @@ def eye(n, m=None, dtype=None):
     t = _type(dtype, FLOAT32)
     if any(d is not None and d < 0 for d in (n, m)):
         raise Fault("shape-mismatch", "an axis cannot have a negative size")
+    checked_size((n, m))
     if CONTEXT.translating:
         return Unknown(t, (n, m))
     return ops.from_array(np.eye(n, m), t)

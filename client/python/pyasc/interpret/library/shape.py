@@ -4,9 +4,9 @@ import numpy as np
 
 from .. import dtypes, indexing, ops
 from ..values import Tensor, is_known_int, load_scalar, new_tensor
-from .table import (ARRAYS, ASC, METHOD, Fault, Unknown, axes_of, axis_of, constant_int, describe,
-                    dtype_of, entry, expect_number, expect_tensor, is_scalar, is_sequence, is_tensor,
-                    known, scalar_of, shape_argument, shape_of, shape_text_of, size_of)
+from .table import (ARRAYS, ASC, METHOD, Fault, Unknown, axes_of, axis_of, checked_size, constant_int,
+                    describe, dtype_of, entry, expect_number, expect_tensor, is_scalar, is_sequence,
+                    is_tensor, known, new_shape, scalar_of, shape_argument, shape_of, shape_text_of, size_of)
 
 
 def _rest(values):
@@ -87,7 +87,7 @@ def swapaxes(x, axis1, axis2):
 @entry(ARRAYS, "broadcast_to")
 def broadcast_to(x, shape):
     expect_number(x, "the argument of broadcast_to")
-    shape = shape_argument(shape)
+    shape = new_shape(shape)
     t, have = dtype_of(x), shape_of(x)
     if len(have) > len(shape) or any(h not in (1, None, w) and w is not None
                                      for h, w in zip(reversed(have), reversed(shape))):
@@ -206,10 +206,10 @@ def _widths(widths, rank):
         if is_sequence(v) and len(v) == 2 and all(is_known_int(p) for p in v):
             return int(v[0]), int(v[1])
         return None
-    if is_sequence(widths) and widths and is_sequence(widths[0]):
-        out = [pair(v) for v in widths]
-    else:
-        out = [pair(widths)] * rank
+    each = is_sequence(widths) and widths and is_sequence(widths[0])
+    out = [pair(v) for v in (widths if each else (widths,))]
+    if not each and out[0] is not None and min(out[0]) >= 0:
+        out *= rank
     if len(out) != rank or any(p is None or min(p) < 0 for p in out):
         raise Fault("shape-mismatch", "the widths of a padding are a number, a pair, or a pair for "
                                       "each axis")
@@ -221,9 +221,12 @@ def pad(x, widths, value=0):
     expect_tensor(x, "the argument of pad")
     pairs = _widths(widths, len(shape_of(x)))
     ops.check_store(value, x.t, "the tensor")
+    shape = checked_size(tuple(None if d is None else d + a + b
+                               for d, (a, b) in zip(shape_of(x), pairs)))
     if not known(x, value):
-        return Unknown(x.t, tuple(None if d is None else d + a + b
-                                  for d, (a, b) in zip(shape_of(x), pairs)))
+        return Unknown(x.t, shape)
+    if not shape:  # no axis to pad, which np.pad does not take
+        return ops.cast(x, x.t)
     a = np.pad(x.read(), pairs, constant_values=np.asarray(ops.as_array(value, x.t)))
     return ops.from_array(a, x.t)
 
@@ -231,13 +234,13 @@ def pad(x, widths, value=0):
 @entry(ARRAYS, "tile")
 def tile(x, times):
     expect_tensor(x, "the argument of tile")
-    times = shape_argument(times)
+    times, shape = new_shape(times), shape_of(x)
+    rank = max(len(shape), len(times))
+    full = (1,) * (rank - len(times)) + times
+    shape = checked_size(tuple(None if d is None or n is None else d * n for d, n in
+                               zip((1,) * (rank - len(shape)) + shape, full)))
     if not known(x) or None in times:
-        shape = shape_of(x)
-        rank = max(len(shape), len(times))
-        shape = (1,) * (rank - len(shape)) + shape
-        full = (1,) * (rank - len(times)) + times
-        return Unknown(x.t, tuple(None if d is None or n is None else d * n for d, n in zip(shape, full)))
+        return Unknown(x.t, shape)
     return ops.from_array(np.tile(x.read(), times), x.t)
 
 

@@ -5,6 +5,7 @@ arguments and gives the type of its result. Its Python signature is the operatio
 """
 
 import inspect
+import math
 
 from .. import dtypes, ops
 from ..dtypes import FLOAT32
@@ -126,6 +127,13 @@ def new_shape(x):
     shape = shape_argument(x)
     if any(d is not None and d < 0 for d in shape):
         raise Fault("shape-mismatch", "an axis cannot have a negative size")
+    return checked_size(shape)
+
+
+def checked_size(shape):
+    """A shape, unless a tensor of it is too large for any driver."""
+    if math.prod(d for d in shape if d) > 2**40:
+        raise Fault("tensor-too-large", f"the tensor {shape_text_of(shape)} is too large")
     return shape
 
 
