@@ -236,10 +236,57 @@ bool describe(ModuleOp module, const BlockNames &block_names, diag::DiagnosticLi
 
 } // namespace
 
+namespace {
+
+// MLIR's parser and what walks its result recurse: into how many brackets is bounded before.
+constexpr int kMaxBrackets = 500;
+
+// The line on which brackets are nested too deeply; 0: on none.
+uint32_t tooDeepLine(llvm::StringRef text) {
+  int depth = 0;
+  uint32_t line = 1;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') {
+      ++line;
+    } else if (text.substr(i).starts_with("//")) {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+    } else if (text.substr(i).starts_with("->")) {
+      ++i;
+    } else if (c == '"') { // a string ends on its line
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
+        if (text[i] == '\\')
+          ++i;
+      if (i < text.size() && text[i] == '\n')
+        --i;
+    } else if (llvm::StringRef("{([<").contains(c)) {
+      if (++depth > kMaxBrackets)
+        return line;
+    } else if (llvm::StringRef("})]>").contains(c)) {
+      depth = std::max(depth - 1, 0);
+    }
+  }
+  return 0;
+}
+
+} // namespace
+
 bool CompileNpuText(const v1::CompileRequest &request, diag::DiagnosticList &diagnostics,
                     v1::Artifact &artifact) {
   if (request.target() != v1::TARGET_SIM) {
     diagnostics.Error("bad-module", {}, "a module of the npu dialect runs on the target sim only");
+    return false;
+  }
+  const std::string &text = request.files(0).content();
+  if (llvm::StringRef(text).starts_with("ML\xefR")) {
+    diagnostics.Error("bad-module", {}, "this is MLIR's bytecode; send the module as text");
+    return false;
+  }
+  if (const uint32_t line = tooDeepLine(text)) {
+    diag::SourceRange range;
+    range.line = line;
+    diagnostics.Error("bad-module", range,
+                      "brackets are nested more than " + std::to_string(kMaxBrackets) + " deep");
     return false;
   }
   MLIRContext context(MLIRContext::Threading::DISABLED);
@@ -253,7 +300,7 @@ bool CompileNpuText(const v1::CompileRequest &request, diag::DiagnosticList &dia
                           diagnostic.str());
       return success();
     });
-    module = parseSourceString<ModuleOp>(request.files(0).content(), ParserConfig(&context), kFile);
+    module = parseSourceString<ModuleOp>(text, ParserConfig(&context), kFile);
   }
   if (!module) {
     if (!diagnostics.HasErrors())
@@ -278,8 +325,14 @@ bool CompileNpuText(const v1::CompileRequest &request, diag::DiagnosticList &dia
     diagnostics.Error("bad-module", {}, "the module has no function");
     return false;
   }
+  for (func::FuncOp function : functions)
+    if (function.isDeclaration()) {
+      diagnostics.Error("bad-module", RangeOf(function.getLoc()),
+                        "the function '" + function.getName().str() + "' has no body");
+      return false;
+    }
   const BlockNames block_names = addDefaults(*module, *soc);
-  nameBuffers(*module, request.files(0).content());
+  nameBuffers(*module, text);
   if (!verify(*module, diagnostics))
     return false;
   artifact.set_schema_version(contract::kArtifactSchemaVersion);

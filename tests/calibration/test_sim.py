@@ -159,6 +159,23 @@ def test_programs_without_bounds_end_with_an_error(tmp_path, old, new, body, mes
     assert "'x'" in message or re.search(r"wrong\.mlir:\d+", done.stderr), done.stderr
 
 
+DECLARED = ('module { func.func private @f() '
+            'attributes {npu.core = "aiv", npu.blocks = 1 : i64} }')
+DEEP = "module {\n" * 20000 + "}\n" * 20000
+
+
+@pytest.mark.parametrize("text, place, message", [
+    (DECLARED, "m.mlir:1", "the function 'f' has no body"),
+    (DEEP, "m.mlir:501", "nested more than 500 deep"),
+    ("ML\xefR" + "x" * 100, "m.mlir", "bytecode"),
+], ids=["declared", "deep", "bytecode"])
+def test_texts_that_crashed_the_reader_are_refused(tmp_path, text, place, message):
+    (tmp_path / "m.mlir").write_bytes(text.encode("latin-1"))
+    done = sim(tmp_path / "m.mlir")
+    assert done.returncode == 1, done.stderr
+    assert place in done.stderr and message in done.stderr
+
+
 @pytest.mark.parametrize("arguments, message", [
     (["--arg", "z=zeros:f16[4]"], "no parameter 'z'"),
     (["--soc", "ascend310"], "there is no SoC"),
