@@ -54,5 +54,11 @@ int Main(std::vector<std::string> words) {
 } // namespace pyasc::cli
 
 int main(int argc, char **argv) {
-  return pyasc::cli::Main(std::vector<std::string>(argv + 1, argv + argc));
+  const int code = pyasc::cli::Main(std::vector<std::string>(argv + 1, argv + argc));
+  // What was printed into a full disk is lost: that is no success.
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && code == pyasc::cli::kDone) {
+    std::fputs("pyasc: error: the output could not be written\n", stderr);
+    return pyasc::cli::kServiceFailed;
+  }
+  return code;
 }

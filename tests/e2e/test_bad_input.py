@@ -124,6 +124,14 @@ def test_missing_files_and_servers_have_their_exit_codes(tmp_path, service):
     assert nobody.returncode == 3 and "nobody.sock" in nobody.stderr
 
 
+@pytest.mark.parametrize("words", [["--help"], ["devices"]])
+def test_output_that_a_full_disk_swallows_is_no_success(words, service):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([cli.PYASC, *words, *(service if words[0] != "--help" else [])],
+                              stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 3 and "could not be written" in done.stderr
+
+
 def test_run_time_index_error_names_line_and_index(tmp_path, service):
     (tmp_path / "k.py").write_text(
         HEAD + "def pick(A: asc.float32[N], I: asc.int32[M], B: asc.float32[M]):\n"
