@@ -72,6 +72,7 @@ Value Reduce(Emitter &e, const SourceRange &range, const std::vector<Value> &ope
   std::vector<Emitter::GenericOperand> inputs;
   for (const Value &v : operands) {
     std::vector<int> axes;
+    axes.reserve(v.tensor.dims.size());
     for (size_t i = 0; i < v.tensor.dims.size(); ++i)
       axes.push_back(v.tensor.dims[i].size == 1 && extents[i] != 1 ? -1 : static_cast<int>(i));
     inputs.push_back({v, axes});
@@ -171,6 +172,7 @@ Value EmitReduction(Emitter &e, const BoundCall &call) {
     break;
   case kAny:
   case kAll:
+  default:
     t = wide = DType::Bool;
     combine = kind == kAny ? BinaryOp::Or : BinaryOp::And;
     init.i = kind == kAll;
