@@ -349,16 +349,27 @@ bool Planner::streams(Value root, ArrayRef<Operation *> steps) const {
                       [&](Operation *reader) { return llvm::is_contained(steps, reader); });
 }
 
-bool Planner::usedOnlyBy(Value root, ArrayRef<Operation *> steps) const {
+// Whether `accepts` holds for all that use the tensor, directly or through views.
+static bool allUsers(Value root, llvm::function_ref<bool(Operation *)> accepts) {
   SmallVector<Operation *> users(root.getUsers());
   while (!users.empty()) {
     Operation *user = users.pop_back_val();
     if (user->getNumResults() == 1 && isa<MemRefType>(user->getResult(0).getType()))
       users.append(user->user_begin(), user->user_end());
-    else if (!llvm::is_contained(steps, user) && !isFolded(user))
+    else if (!accepts(user))
       return false;
   }
   return true;
+}
+
+bool Planner::usedOnlyBy(Value root, ArrayRef<Operation *> steps) const {
+  return allUsers(
+      root, [&](Operation *user) { return llvm::is_contained(steps, user) || isFolded(user); });
+}
+
+bool isTemporary(Value root, ArrayRef<Operation *> steps) {
+  return root.getDefiningOp<memref::AllocOp>() &&
+         allUsers(root, [&](Operation *user) { return llvm::is_contained(steps, user); });
 }
 
 // The steps that may share a phase with the first as far as the scalars go that they are given: a

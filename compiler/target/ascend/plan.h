@@ -178,6 +178,10 @@ private:
   llvm::DenseMap<mlir::Operation *, std::shared_ptr<RowChain>> chains;
 };
 
+// Whether the tensor is one of the kernel's own that nothing but these steps uses: then it need not
+// reach global memory. Folded steps do not count among them, unlike in Planner::usedOnlyBy.
+bool isTemporary(mlir::Value root, llvm::ArrayRef<mlir::Operation *> steps);
+
 // The memrefs that a step reads and writes, by root (kernel argument or alloc).
 struct Footprint {
   llvm::SmallDenseSet<mlir::Value, 4> reads;

@@ -143,22 +143,6 @@ bool startsWithFirst(const RowStep &first, RowStep &rest) {
   return true;
 }
 
-// Whether nothing but these steps uses the tensor.
-bool isTemporary(Value root, ArrayRef<Operation *> steps) {
-  Operation *alloc = root.getDefiningOp();
-  if (!alloc || !isa<memref::AllocOp>(alloc))
-    return false;
-  SmallVector<Operation *> users(alloc->getUsers());
-  while (!users.empty()) {
-    Operation *user = users.pop_back_val();
-    if (user->getNumResults() == 1 && isa<MemRefType>(user->getResult(0).getType()))
-      users.append(user->user_begin(), user->user_end());
-    else if (!llvm::is_contained(steps, user))
-      return false;
-  }
-  return true;
-}
-
 } // namespace
 
 std::optional<FoundRows> findRows(Planner &planner, ArrayRef<Operation *> steps) {
