@@ -53,6 +53,10 @@ struct PhaseRequest {
   std::function<void(int64_t block)> on_flush = {};
 };
 
+inline constexpr int kScalarPipe = static_cast<int>(sim_isa::Pipe::kS);
+// A program may set a flag again and again: so many that nothing takes are a fault.
+inline constexpr size_t kMostFlags = 65536;
+
 // "MTE2->V id 0", of a set_flag or wait_flag.
 std::string FlagName(const Operation &o);
 

@@ -7,12 +7,6 @@ namespace pyasc::sim {
 
 using namespace sim_isa;
 
-namespace {
-
-constexpr int kScalarPipe = static_cast<int>(Pipe::kS);
-
-} // namespace
-
 void Engine::AddLineTime(int part, uint32_t line, int pipe, double cycles) {
   lines_[part][line][pipe] += cycles;
 }
