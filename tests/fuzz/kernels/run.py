@@ -152,6 +152,7 @@ def in_processes(seed, count, jobs, seconds):
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
+            os.setpgid(0, 0)  # a signal to the whole group comes once, from the parent
             os.close(read)
             totals = work(seed, range(j, count, jobs), "local", progress(count // jobs, j),
                           Stop(seconds))
@@ -163,16 +164,19 @@ def in_processes(seed, count, jobs, seconds):
         os.close(write)
         pipes.append(read)
         children.append(child)
-    # They hear of it themselves from a terminal; else we pass it on, and wait for their sums.
+
+    running = set(children)
+
     def pass_on(number, frame):
-        for child in children:
+        for child in running:
             os.kill(child, number)
-    signal.signal(signal.SIGTERM, pass_on)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, pass_on)
     totals = Totals()
     for read, child in zip(pipes, children):
         with os.fdopen(read, "rb") as source:
             totals.merge(pickle.load(source))
+        running.remove(child)  # before its number can be another's
         os.waitpid(child, 0)
     return totals
 
