@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -47,11 +48,15 @@ void Report(diag::DiagnosticList &to, v1::Severity severity, const v1::Diagnosti
 // Each is compiled for several sizes, which takes some 10 ms.
 constexpr size_t kMaxKernels = 256;
 
+// What was said of which place: a kernel that others call is wrong in all of them, which is said
+// once.
+using Said = std::set<std::pair<Place, std::string>>;
+
 class KernelCheck {
 public:
   KernelCheck(const v1::CompileRequest &base, const sema::KernelSamples &samples,
-              diag::DiagnosticList &out)
-      : base_(base), samples_(samples), out_(out) {}
+              diag::DiagnosticList &out, Said &said)
+      : base_(base), samples_(samples), out_(out), said_(said) {}
 
   v1::CheckedKernel Run() {
     v1::CheckedKernel kernel;
@@ -63,6 +68,11 @@ public:
   }
 
 private:
+  void Say(v1::Severity severity, const v1::Diagnostic &d, const std::string &note) {
+    if (said_.emplace(PlaceOf(d), d.message()).second)
+      Report(out_, severity, d, note);
+  }
+
   Trial Try(const sema::Sample &sample, bool to_the_end) const {
     v1::CompileRequest request = base_;
     request.set_kernel(samples_.name);
@@ -115,7 +125,7 @@ private:
           else if (d.message().find_first_of("0123456789") != std::string::npos)
             note = "found with all sizes tried; here " + trial.sample;
         }
-        Report(out_, special ? v1::SEVERITY_WARNING : d.severity(), d, note);
+        Say(special ? v1::SEVERITY_WARNING : d.severity(), d, note);
       }
     if (trials.empty() || trials[0].ok)
       return v1::OUTCOME_OK;
@@ -141,7 +151,7 @@ private:
       if (trial.ok) {
         kernel.add_samples(sample.text);
         for (const v1::Diagnostic &d : trial.diagnostics)
-          Report(out_, d.severity(), d, "");
+          Say(d.severity(), d, "");
         return v1::OUTCOME_OK;
       }
       std::map<Place, bool> here;
@@ -157,7 +167,7 @@ private:
     for (const v1::Diagnostic &d : first)
       if (counts[PlaceOf(d)] == samples_.samples.size()) {
         wrong = true;
-        Report(out_, d.severity(), d, "");
+        Say(d.severity(), d, "");
       }
     if (wrong)
       return v1::OUTCOME_REJECTED;
@@ -174,6 +184,7 @@ private:
   const v1::CompileRequest &base_;
   const sema::KernelSamples &samples_;
   diag::DiagnosticList &out_;
+  Said &said_;
 };
 
 } // namespace
@@ -192,6 +203,7 @@ v1::CheckReply Check(const v1::CheckRequest &request) {
   diag::DiagnosticList diags({.max_errors = 100});
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   bool failed = false;
+  Said said;
   const std::vector<sema::KernelSamples> kernels = sema::SampleSignatures(context, base, diags);
   if (kernels.size() > kMaxKernels)
     diags.Error("too-many-kernels", kernels[kMaxKernels].name_range,
@@ -201,7 +213,7 @@ v1::CheckReply Check(const v1::CheckRequest &request) {
     if (kernels.size() > kMaxKernels)
       break;
     v1::CheckedKernel &kernel = *reply.add_kernels();
-    kernel = KernelCheck(base, samples, diags).Run();
+    kernel = KernelCheck(base, samples, diags, said).Run();
     failed |= kernel.outcome() == v1::OUTCOME_FAILED;
   }
   reply.set_outcome(failed              ? v1::OUTCOME_FAILED

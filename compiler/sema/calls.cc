@@ -262,6 +262,13 @@ Value Emitter::CallValue(const SourceRange &range, const Value &callee, std::vec
                      usage());
   if (no_emit_ && entry.shape != ShapeRule::Elementwise && entry.shape != ShapeRule::None)
     return Value::Invalid();
+  // What is only named, or written, is not read.
+  bool reads = entry.lowering != Lowering::CompileTime && entry.lowering != Lowering::View &&
+               entry.name != "item" && !name.starts_with("atomic_") && !name.ends_with("_like") &&
+               name != "scatter";
+  for (size_t i = 0; reads && i < call.args.size(); ++i)
+    if (!(name == "copy" && i == 1))
+      RecordRead(call.where[i], call.args[i]);
   return entry.emit(*this, call);
 }
 

@@ -44,6 +44,10 @@ Names ReboundIn(syntax::Stmts stmts);
 bool SameExpr(const syntax::Expr *a, const syntax::Expr *b);
 // `x = x + e` as the operation that updates x: its BinOp, else null.
 const syntax::BinOp *AsUpdate(const syntax::Assign *s);
+
+// The updates by operators whose order does not matter among each other have one kind; empty: the
+// order of updates by it matters.
+std::string_view ReductionKind(syntax::Operator op);
 // Whether a `continue` needs a flag: it hides in a branch whose other paths go on.
 bool NeedsSkipFlag(syntax::Stmts body);
 

@@ -180,4 +180,9 @@ std::optional<DType> Promote(DType a, DType b) {
   }
 }
 
+std::string WithArticle(DType t) {
+  std::string name(Name(t));
+  return (name[0] == 'i' ? "an " : "a ") + name; // a uint8, as it is spoken
+}
+
 } // namespace pyasc::sema

@@ -43,6 +43,7 @@ v1::DType DTypeToProto(DType t);
 // The range of an integer type or bool, as 128-bit numbers.
 __int128 MinInt(DType t);
 __int128 MaxInt(DType t);
+std::string WithArticle(DType t); // "an int32"
 // Wraps `v` into an integer type as two's complement arithmetic does.
 __int128 Wrap(__int128 v, DType t);
 // Rounds a double into a float type, as a constant of that type would be.

@@ -356,7 +356,14 @@ Value Emitter::StoreCell(Cell &cell, const Value &value, const SourceRange &rang
       cell.fixed = value;
     }
   }
+  // "the result" or "the expression": what is no variable.
+  bool unnamed = name.starts_with("the ");
   auto mismatch = [&](const std::string &was) {
+    if (unnamed)
+      return ErrorWithNote("variable-type", range,
+                           std::string(name) + " is " + Describe(value) + " here and " + was +
+                               " on another path; give both paths one type and shape",
+                           cell.range, "the other path is here");
     return ErrorWithNote("variable-type", range,
                          "'" + std::string(name) + "' is assigned " + Describe(value) +
                              " here and " + was +
@@ -369,7 +376,7 @@ Value Emitter::StoreCell(Cell &cell, const Value &value, const SourceRange &rang
       return mismatch("a scalar");
     auto both = Promote(cell.dtype, value.dtype);
     if (!both)
-      return mismatch("a " + std::string(sema::Name(cell.dtype)) + " scalar");
+      return mismatch(WithArticle(cell.dtype) + " scalar");
     if (*both != cell.dtype) {
       memory_.widened[cell.key] = *both;
       memory_.changed = true;
@@ -388,12 +395,19 @@ Value Emitter::StoreCell(Cell &cell, const Value &value, const SourceRange &rang
       return mismatch("a tensor of shape " + ShapeText(cell.shape));
     auto both = Promote(cell.dtype, value.dtype);
     if (!both)
-      return mismatch("a " + std::string(sema::Name(cell.dtype)) + " tensor");
+      return mismatch(WithArticle(cell.dtype) + " tensor");
     if (*both != cell.dtype) {
       memory_.widened[cell.key] = *both;
       memory_.changed = true;
       return WholeTensor(cell.dtype, cell.memref);
     }
+    if (!value.tensor.fresh && value.tensor.root != cell.memref && unnamed)
+      return ErrorWithNote("rebound-alias", range,
+                           std::string(name) +
+                               " is a tensor that has a name on one path and another one on the "
+                               "other: which of the two would be decided at run time; put copies "
+                               "there (x.copy() for x)",
+                           cell.range, "the other path is here");
     if (!value.tensor.fresh && value.tensor.root != cell.memref)
       return ErrorWithNote(
           "rebound-alias", range,

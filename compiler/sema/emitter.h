@@ -296,7 +296,13 @@ public:
   mlir::Value NewCellMemory(mlir::Type type, const SourceRange &range);
   bool InParallelLoop() const { return !parallel_bodies_.empty(); }
   // Reports a write that two iterations of a parallel loop make to one element (races.cc).
-  void RecordWrite(const SourceRange &range, const Value &view, bool reduction);
+  // `reduction`: how it combines the element with something, as ReductionKind says, empty for a
+  // plain write; iterations may share an element by one kind of them, and then not read it.
+  // `shared`: the kernel says that iterations share the place, as atomic functions do.
+  void RecordWrite(const SourceRange &range, const Value &view, std::string_view reduction,
+                   bool shared = false);
+  // Notes that elements are read, other than by the update of them.
+  void RecordRead(const SourceRange &range, const Value &view);
   bool ChecksEnabled() const { return checks_; }
   bool debug() const { return debug_; }
   bool mixed() const { return mixed_; }
@@ -341,7 +347,9 @@ private:
   std::vector<mlir::Value> FlagsOf(const syntax::Stmt *s);
   void EmitAugAssign(const syntax::AugAssign *s);
   // `x[i] = max(x[i], ...)` and its kin.
-  bool IsExtremumUpdate(const syntax::Assign *s);
+  // The type that a variable's annotation says; nullopt: reported.
+  std::optional<DType> LocalAnnotation(const syntax::Expr *annotation);
+  std::string_view ExtremumUpdate(const syntax::Assign *s); // "max", "min" or ""
   void EmitReturn(const syntax::Return *s);
   void EmitAssert(const syntax::Assert *s);
   FlowEnd EmitJump(const syntax::Stmt *s);
@@ -425,7 +433,8 @@ private:
   // Lists that were to grow, which was refused: what they hold is anyone's guess.
   std::set<const void *> grown_lists_;
   const syntax::Expr *unused_call_ = nullptr; // a call whose value nobody needs
-  bool reduces_ = false; // the assignment that is emitted combines its target with something
+  std::string_view reduces_; // how the assignment that is emitted combines its target, if so
+  std::vector<SourceRange> own_reads_; // where that reads its target
   void NoteCallers(diag::DiagnosticBuilder &diagnostic);
   // constant + factor * unknown; factor 0 with an unknown: not linear, or two unknowns.
   struct LinearDim {
@@ -486,6 +495,24 @@ private:
     std::string key;        // in TypeMemory::peeled; empty: cannot be split
   };
   std::vector<LoopDim> loop_dims_;
+  // An access to memory inside of a parallel loop.
+  struct Access {
+    mlir::Value root;
+    std::vector<mlir::AffineExpr> at; // null: known at run time only
+    std::vector<AffineCondition> conditions;
+    std::vector<LoopDim> loops;
+    size_t dims = 0;
+    bool writes = false, certain = true, shared = false;
+    std::string_view reduction;
+    SourceRange range;
+  };
+  std::vector<Access> accesses_; // of the outermost parallel loop around
+  Access AccessOf(const SourceRange &range, const Value &view) const;
+  // Whether two iterations of the parallel loop `k` (of loop_dims_) can be shown to meet in one
+  // element, one by `x` and another by `y`.
+  bool Meet(const Access &x, const Access &y, size_t k);
+  void CheckAgainstOthers(const Access &access, const Value &view);
+  bool IsPrivate(const Value &view, const LoopDim &loop) const;
   std::vector<mlir::Block *> parallel_bodies_; // innermost last: where temporaries are private
 
   bool tail_of_split_ = false; // the loop that is emitted next was split already

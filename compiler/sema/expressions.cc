@@ -75,6 +75,8 @@ Value Emitter::EvalKind(const Expr *e) {
     Value x = Eval(b->left), y = Eval(b->right);
     if (x.IsInvalid() || y.IsInvalid())
       return Value::Invalid();
+    RecordRead(b->left->range, x);
+    RecordRead(b->right->range, y);
     if (b->op == Operator::MatMult) {
       Value matmul = Value::OfKind(Value::Kind::Library);
       matmul.library = FindLibraryEntry("matmul", kAsc);

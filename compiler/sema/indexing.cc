@@ -23,6 +23,10 @@ std::string OutOfBounds(const std::string &index, int axis, int64_t size) {
 } // namespace
 
 Index Emitter::NormalizeIndex(const SourceRange &range, const Value &v, int axis, int64_t size) {
+  if (v.IsConstantInt() && (v.constant->i < -size || v.constant->i >= size)) {
+    Error("out-of-bounds", range, OutOfBounds(ToString(v.constant->i), axis, size));
+    return {};
+  }
   Index index = ToIndex(v);
   mlir::Location loc = Loc(range);
   bool low = index.range.low && *index.range.low >= 0;
@@ -331,6 +335,7 @@ Value Emitter::Subscript(const SourceRange &range, const Value &base, const Valu
   Value view = View(range, base, key);
   if (view.IsInvalid() || !view.tensor.dims.empty())
     return view;
+  RecordRead(range, view);
   return LoadElement(range, view);
 }
 

@@ -78,6 +78,14 @@ std::string ClosestName(std::string_view name, const std::vector<std::string_vie
       continue;
     unsigned d = llvm::StringRef(name.data(), name.size())
                      .edit_distance(llvm::StringRef(c.data(), c.size()), true, best_distance);
+    // Two letters of four are half of the name, unless they changed places.
+    if (d == 2 && name.size() == 4) {
+      std::string x(name), y(c);
+      std::sort(x.begin(), x.end());
+      std::sort(y.begin(), y.end());
+      if (x != y)
+        continue;
+    }
     if (d <= best_distance && (best.empty() || d < best_distance)) {
       best = c;
       best_distance = d;

@@ -26,7 +26,12 @@ Value EmitAtomic(Emitter &e, const BoundCall &call) {
   auto stored = e.CastForStore(call.where[2], now, tensor.dtype, "the tensor");
   if (!stored)
     return Value::Invalid();
-  e.RecordWrite(call.range, view, /*reduction=*/true);
+  auto op = static_cast<BinaryOp>(call.entry->tag);
+  e.RecordWrite(call.range, view,
+                op == BinaryOp::Add   ? "+"
+                : op == BinaryOp::Max ? "max"
+                                      : "min",
+                /*shared=*/true);
   if (element)
     e.StoreElement(call.range, view, *stored);
   else

@@ -94,14 +94,31 @@ Value EmitArange(Emitter &e, const BoundCall &call) {
       return e.Error("not-static", call.range,
                      "the bounds of arange must be known at compile time");
   bool floats = IsFloat(start.dtype) || IsFloat(stop.dtype) || IsFloat(step.dtype);
-  auto t = TypeOr(e, call, 3, floats ? DType::Float32 : DType::Int32);
-  if (!t)
-    return Value::Invalid();
   double a = start.ConstantAsDouble(), b = stop.ConstantAsDouble(), s = step.ConstantAsDouble();
   if (s == 0)
     return e.Error("bad-range", call.range, "the step of arange must not be zero");
-  double count = std::ceil((b - a) / s);
-  int64_t n = count > 0 ? static_cast<int64_t>(count) : 0;
+  int64_t n = 0;
+  DType whole = DType::Int32; // of whole numbers, as a variable's: int64 where that is too small
+  if (floats) {
+    // As with axes of any other tensor, what is beyond is refused where it is made.
+    double count = std::min(std::ceil((b - a) / s), 9e18);
+    n = count > 0 ? static_cast<int64_t>(count) : 0;
+  } else {
+    Int first = start.constant->i, end = stop.constant->i, by = step.constant->i;
+    for (Int bound : {first, end, by})
+      if (bound > MaxInt(DType::Int64) || bound < MinInt(DType::Int64))
+        return e.Error("literal-overflow", call.range,
+                       "the bound " + ToString(bound) + " of arange does not fit into int64");
+    Int away = by > 0 ? end - first : first - end, size = by > 0 ? by : -by;
+    Int count = away > 0 ? (away + size - 1) / size : 0;
+    n = static_cast<int64_t>(std::min(count, MaxInt(DType::Int64)));
+    for (Int element : {first, first + (count > 0 ? count - 1 : 0) * by})
+      if (count > 0 && (element > MaxInt(DType::Int32) || element < MinInt(DType::Int32)))
+        whole = DType::Int64;
+  }
+  auto t = TypeOr(e, call, 3, floats ? DType::Float32 : whole);
+  if (!t)
+    return Value::Invalid();
   Value v = e.NewTensor(call.range, *t, {n});
   if (v.IsInvalid())
     return v;

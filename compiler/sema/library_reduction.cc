@@ -215,8 +215,8 @@ Value EmitReduction(Emitter &e, const BoundCall &call) {
                                ops.Binary(BinaryOp::Sub, ops.Cast(in[0], from, wide), in[1], wide);
                            return ops.Binary(BinaryOp::Mul, d, d, wide);
                          });
-  Value result =
-      e.Binary(range, BinaryOp::TrueDiv, squares, Value::FloatConstant(n - ddof, wide, false));
+  Value result = e.Binary(range, BinaryOp::TrueDiv, squares,
+                          Value::FloatConstant(std::max(n - ddof, 0.0), wide, false));
   if (kind == kStd)
     result = e.Elementwise(range, {result}, wide, wide, [](ScalarOps &ops, mlir::ValueRange v) {
       return ops.b.create<mlir::math::SqrtOp>(ops.loc, v[0]).getResult();

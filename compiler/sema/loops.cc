@@ -398,6 +398,8 @@ void Emitter::EmitCountedLoop(const For *s, const Value &range_value, size_t axi
     indices.pop_back();
     if (parallel)
       parallel_bodies_.pop_back();
+    if (parallel_bodies_.empty())
+      accesses_.clear();
     --region_depth_;
     uncertain_ -= !exact;
   }

@@ -27,25 +27,8 @@ std::string ReductionClass(const Stmt *s, std::string_view name,
     auto *n = llvm::dyn_cast<syntax::Name>(e);
     return n && n->id == name;
   };
-  auto operator_class = [](Operator op) -> std::string {
-    switch (op) {
-    case Operator::Add:
-    case Operator::Sub:
-      return "+";
-    case Operator::Mult:
-      return "*";
-    case Operator::BitAnd:
-      return "&";
-    case Operator::BitOr:
-      return "|";
-    case Operator::BitXor:
-      return "^";
-    default:
-      return "";
-    }
-  };
   if (auto *a = llvm::dyn_cast<AugAssign>(s))
-    return operator_class(a->op);
+    return std::string(ReductionKind(a->op));
   auto *a = llvm::dyn_cast<Assign>(s);
   if (!a || a->targets.size() != 1 || !is_name(a->targets[0]))
     return "";
@@ -56,7 +39,7 @@ std::string ReductionClass(const Stmt *s, std::string_view name,
     if (!own)
       return "";
     own_reads.insert(own);
-    return operator_class(b->op);
+    return std::string(ReductionKind(b->op));
   }
   if (auto *call = llvm::dyn_cast<Call>(a->value)) {
     std::string_view f;
@@ -124,6 +107,24 @@ const Expr *FirstRead(Stmts stmts, std::string_view name, const std::set<const E
 
 } // namespace
 
+std::string_view ReductionKind(Operator op) {
+  switch (op) {
+  case Operator::Add:
+  case Operator::Sub:
+    return "+";
+  case Operator::Mult:
+    return "*";
+  case Operator::BitAnd:
+    return "&";
+  case Operator::BitOr:
+    return "|";
+  case Operator::BitXor:
+    return "^";
+  default:
+    return {};
+  }
+}
+
 void Emitter::CheckParallelVariables(const For *s, const StatementFlow &flow) {
   Names shared = flow.live_out;
   shared.insert(flow.carried.begin(), flow.carried.end());
@@ -181,96 +182,187 @@ void Emitter::CheckParallelVariables(const For *s, const StatementFlow &flow) {
   }
 }
 
-void Emitter::RecordWrite(const SourceRange &range, const Value &view, bool reduction) {
-  if (reduction || uncertain_ > 0)
-    return;
-  std::vector<AffineExpr> written;
-  size_t next_dim = dims_.size();
-  std::vector<AffineCondition> extent_conditions;
+Emitter::Access Emitter::AccessOf(const SourceRange &range, const Value &view) const {
+  Access access;
+  access.root = view.tensor.root;
+  access.range = range;
+  access.loops = loop_dims_;
+  access.dims = dims_.size();
+  access.conditions = domain_;
+  access.certain = uncertain_ == 0;
   auto type = mlir::cast<mlir::MemRefType>(view.tensor.root.getType());
-  std::vector<AffineExpr> at(static_cast<size_t>(type.getRank()), ConstantExpr(0));
-  for (const auto &[axis, index] : view.tensor.fixed) {
-    if (!index.expr)
-      return;
-    at[static_cast<size_t>(axis)] = index.expr;
-  }
-  // An axis that is written whole: some element of it.
+  mlir::MLIRContext *context = view.tensor.root.getContext();
+  access.at.assign(static_cast<size_t>(type.getRank()), mlir::getAffineConstantExpr(0, context));
+  for (const auto &[axis, index] : view.tensor.fixed)
+    access.at[static_cast<size_t>(axis)] = index.expr;
+  // An axis that is accessed whole: some element of it.
   for (const TensorDim &d : view.tensor.dims) {
     if (d.root < 0)
       continue;
-    if (!d.offset.expr || d.size == 0)
-      return;
-    AffineExpr element = mlir::getAffineDimExpr(next_dim++, &context_);
-    extent_conditions.push_back({element, false});
-    extent_conditions.push_back({d.size - 1 - element, false});
-    at[static_cast<size_t>(d.root)] = d.offset.expr + element * d.step;
+    AffineExpr &at = access.at[static_cast<size_t>(d.root)];
+    if (!d.offset.expr || d.size == 0) {
+      at = nullptr;
+      continue;
+    }
+    AffineExpr element = mlir::getAffineDimExpr(static_cast<unsigned>(access.dims++), context);
+    access.conditions.push_back({element, false});
+    access.conditions.push_back({d.size - 1 - element, false});
+    at = d.offset.expr + element * d.step;
   }
-  for (size_t k = 0; k < loop_dims_.size(); ++k) {
-    const LoopDim &loop = loop_dims_[k];
-    if (!loop.parallel)
-      continue;
-    // Memory that each iteration has for itself.
-    mlir::Operation *owner = view.tensor.storage.getDefiningOp();
-    if (owner && loop.body->getParentOp()->isAncestor(owner))
-      continue;
-    // Two runs of the statement: the loops outside alike, this one and those inside not. The
-    // variable of a strided loop is start + step * q, so that q differs by at least one.
-    size_t total = next_dim;
-    llvm::SmallVector<AffineExpr> first, second;
-    for (size_t i = 0; i < next_dim; ++i) {
-      AffineExpr same = mlir::getAffineDimExpr(i, &context_);
-      first.push_back(same);
-      second.push_back(same);
-    }
-    std::vector<AffineCondition> conditions;
-    AffineExpr differs;
-    for (size_t i = loop.dim; i < next_dim; ++i) {
-      AffineExpr one = mlir::getAffineDimExpr(i, &context_);
-      AffineExpr two = mlir::getAffineDimExpr(total++, &context_);
-      for (const LoopDim &l : loop_dims_)
-        if (l.dim == i && l.step > 1 && l.start) {
-          one = l.start + one * l.step;
-          two = l.start + two * l.step;
-        }
-      first[i] = one;
-      second[i] = two;
-      if (i == loop.dim)
-        differs =
-            mlir::getAffineDimExpr(total - 1, &context_) - mlir::getAffineDimExpr(i, &context_) - 1;
-    }
-    std::vector<AffineCondition> all = domain_;
-    all.insert(all.end(), extent_conditions.begin(), extent_conditions.end());
-    for (const AffineCondition &c : all)
-      for (const auto *map : {&first, &second}) {
-        // Twice, since the start of an inner loop may name an outer one.
-        AffineExpr e = c.expr.replaceDims(*map);
-        e = mlir::simplifyAffineExpr(e, total, 0);
-        if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(e);
-            constant && (constant.getValue() == 0 || (!c.is_equality && constant.getValue() > 0)))
-          continue;
-        conditions.push_back({e, c.is_equality});
+  return access;
+}
+
+// Memory that each iteration has for itself.
+bool Emitter::IsPrivate(const Value &view, const LoopDim &loop) const {
+  mlir::Operation *owner = view.tensor.storage.getDefiningOp();
+  return owner && loop.body->getParentOp()->isAncestor(owner);
+}
+
+bool Emitter::Meet(const Access &x, const Access &y, size_t k) {
+  // The loops outside are in one iteration for both, this one and those inside are not. The
+  // variable of a strided loop is start + step * q, so that q differs by at least one.
+  const LoopDim &loop = loop_dims_[k];
+  size_t total = loop.dim;
+  AffineExpr one_of, other_of;
+  auto renamed = [&](const Access &access, AffineExpr &own) {
+    llvm::SmallVector<AffineExpr> map;
+    for (unsigned i = 0; i < access.dims; ++i) {
+      if (i < loop.dim) {
+        map.push_back(mlir::getAffineDimExpr(i, &context_));
+        continue;
       }
-    for (AffineExpr e : at) {
-      AffineExpr difference =
-          mlir::simplifyAffineExpr(e.replaceDims(first) - e.replaceDims(second), total, 0);
-      conditions.push_back({difference, true});
+      AffineExpr e = mlir::getAffineDimExpr(static_cast<unsigned>(total++), &context_);
+      if (i == loop.dim)
+        own = e;
+      for (const LoopDim &l : access.loops)
+        if (l.dim == i && l.step > 1 && l.start)
+          e = l.start + e * l.step;
+      map.push_back(e);
     }
-    conditions.push_back({differs, false});
-    std::vector<AffineCondition> relevant = RelevantConditions(conditions, differs, total);
-    // Constant conditions are not reached through dims: 1 == 0 for B[0] against B[1].
-    for (const AffineCondition &c : conditions)
-      if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(c.expr))
-        if (constant.getValue() < 0 || (c.is_equality && constant.getValue() != 0))
-          return;
-    auto set = ToConstraints(relevant, total);
+    return map;
+  };
+  auto first = renamed(x, one_of);
+  auto second = renamed(y, other_of);
+  std::vector<AffineCondition> conditions;
+  auto add = [&](const std::vector<AffineCondition> &all, const auto &map) {
+    for (const AffineCondition &c : all) {
+      AffineExpr e = mlir::simplifyAffineExpr(c.expr.replaceDims(map), total, 0);
+      if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(e);
+          constant && (constant.getValue() == 0 || (!c.is_equality && constant.getValue() > 0)))
+        continue;
+      conditions.push_back({e, c.is_equality});
+    }
+  };
+  add(x.conditions, first);
+  add(y.conditions, second);
+  for (size_t axis = 0; axis < x.at.size(); ++axis)
+    if (x.at[axis] && y.at[axis])
+      conditions.push_back(
+          {mlir::simplifyAffineExpr(x.at[axis].replaceDims(first) - y.at[axis].replaceDims(second),
+                                    total, 0),
+           true});
+  for (const AffineCondition &c : conditions)
+    if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(c.expr))
+      if (constant.getValue() < 0 || (c.is_equality && constant.getValue() != 0))
+        return false;
+  // Either iteration may be the one with the lower number.
+  for (AffineExpr differs : {other_of - one_of - 1, one_of - other_of - 1}) {
+    if (&x == &y && differs == one_of - other_of - 1)
+      break; // the same again
+    std::vector<AffineCondition> all = conditions;
+    all.push_back({differs, false});
+    auto set = ToConstraints(RelevantConditions(all, differs, total), total);
     if (!set || set->getNumDimVars() > kMaxSampleDims || set->getNumVars() > kMaxSampleVariables)
       continue;
     if (mlir::presburger::Simplex(*set).isEmpty())
       continue;
-    auto everything = ToConstraints(conditions, total);
-    if (!everything || mlir::presburger::Simplex(*everything).isEmpty())
+    auto everything = ToConstraints(all, total);
+    if (everything && !mlir::presburger::Simplex(*everything).isEmpty() && set->findIntegerSample())
+      return true;
+  }
+  return false;
+}
+
+void Emitter::CheckAgainstOthers(const Access &access, const Value &view) {
+  for (const Access &other : accesses_) {
+    if (other.root != access.root)
       continue;
-    if (!set->findIntegerSample())
+    bool reads = !access.writes || !other.writes;
+    const Access &reduced = access.writes && !access.reduction.empty() ? access : other;
+    if (!reads && (access.reduction.empty() || other.reduction.empty() ||
+                   access.reduction == other.reduction))
+      continue; // plain writes are checked by themselves
+    if (reads && access.writes == other.writes)
+      continue;
+    // Conditions on data do not make the order of a reduction's steps any surer.
+    if (reduced.reduction.empty() && !(access.certain && other.certain))
+      continue;
+    // A single element that is read beside plain writes is warned of later, from the whole loop.
+    if (reads && reduced.reduction.empty() && !access.shared && !other.shared)
+      continue;
+    // A place that is known at run time only may be another in each iteration, unless the kernel
+    // says that they share it.
+    auto unknown = [](const Access &x) { return llvm::is_contained(x.at, AffineExpr()); };
+    if ((unknown(access) || unknown(other)) &&
+        !(!reads && access.shared && other.shared && unknown(access) && unknown(other)))
+      continue;
+    for (size_t k = 0; k < loop_dims_.size() && k < other.loops.size(); ++k) {
+      const LoopDim &loop = loop_dims_[k];
+      if (other.loops[k].body != loop.body)
+        break;
+      if (!loop.parallel || IsPrivate(view, loop) || !Meet(other, access, k))
+        continue;
+      if (!reads)
+        ErrorWithNote("parallel-race", access.range,
+                      "iterations of a parallel loop combine one element in two ways, here and "
+                      "there, and run in any order; combine it in one way, use two tensors, or "
+                      "use range",
+                      other.range, "it is combined differently here");
+      else if (!reduced.reduction.empty())
+        ErrorWithNote("parallel-race", access.writes ? other.range : access.range,
+                      "an element that iterations of a parallel loop combine is also read in them "
+                      "here, where its value depends on their order; read it after the loop",
+                      access.writes ? access.range : other.range, "it is combined here");
+      else
+        ErrorWithNote("parallel-race", access.writes ? other.range : access.range,
+                      "an iteration of a parallel loop reads elements here that another iteration "
+                      "writes, and they run in any order; use range, or read from a copy that is "
+                      "made before the loop",
+                      access.writes ? access.range : other.range, "they are written here");
+      return;
+    }
+  }
+}
+
+void Emitter::RecordRead(const SourceRange &range, const Value &view) {
+  constexpr size_t kMaxAccesses = 256;
+  if (parallel_bodies_.empty() || !view.IsTensor() || accesses_.size() > kMaxAccesses ||
+      llvm::is_contained(own_reads_, range))
+    return;
+  Access access = AccessOf(range, view);
+  access.shared = !view.tensor.dims.empty(); // each iteration reads all of them
+  CheckAgainstOthers(access, view);
+  accesses_.push_back(std::move(access));
+}
+
+void Emitter::RecordWrite(const SourceRange &range, const Value &view, std::string_view reduction,
+                          bool shared) {
+  constexpr size_t kMaxAccesses = 256;
+  if (parallel_bodies_.empty())
+    return;
+  Access access = AccessOf(range, view);
+  access.writes = true;
+  access.reduction = reduction;
+  access.shared = shared;
+  if (accesses_.size() <= kMaxAccesses) {
+    CheckAgainstOthers(access, view);
+    accesses_.push_back(access);
+  }
+  if (!reduction.empty() || !access.certain || llvm::is_contained(access.at, AffineExpr()))
+    return;
+  for (size_t k = 0; k < loop_dims_.size(); ++k) {
+    const LoopDim &loop = loop_dims_[k];
+    if (!loop.parallel || IsPrivate(view, loop) || !Meet(access, access, k))
       continue;
     ErrorWithNote("parallel-race", range,
                   "iterations of a parallel loop write the same element here, and run in any "

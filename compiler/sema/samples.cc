@@ -166,10 +166,15 @@ bool Sampler::AllPositive(const Sizes &sizes, std::set<std::string> *culprits) c
         continue;
       Names reads;
       CollectReads(dim, reads);
+      bool open = false;
       for (std::string_view name : reads)
-        if (std::string symbol = Symbol(name); !symbol.empty() && !given_sizes_.count(symbol))
+        if (std::string symbol = Symbol(name); !symbol.empty() && !given_sizes_.count(symbol)) {
           culprits->insert(symbol);
-      return false;
+          open = true;
+        }
+      // A size that is what it is: none is legal, and less the compiler's to complain of.
+      if (open)
+        return false;
     }
   return true;
 }

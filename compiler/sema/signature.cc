@@ -450,8 +450,8 @@ bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
     if (!t)
       return fail("type-mismatch", "the argument for '" + name + "' has an unknown type");
     if (has_dims || any_tensor)
-      return fail("type-mismatch", "parameter '" + name + "' is a tensor, and the argument is a " +
-                                       std::string(sema::Name(*t)) + " scalar");
+      return fail("type-mismatch", "parameter '" + name + "' is a tensor, and the argument is " +
+                                       WithArticle(*t) + " scalar");
     DType want = dtype.value_or(*t);
     // A Python number takes its width from the parameter, never its kind; but `float` takes an int,
     // as it does in Python.
@@ -479,7 +479,8 @@ bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
   if (!t)
     return fail("type-mismatch", "the argument for '" + name + "' has an unknown element type");
   if (python_scalar)
-    return fail("type-mismatch", "parameter '" + name + "' is a " + std::string(type_name) +
+    return fail("type-mismatch", "parameter '" + name + "' is " +
+                                     (type_name[0] == 'i' ? "an " : "a ") + std::string(type_name) +
                                      ", and the argument is an array; annotate it asc." +
                                      std::string(sema::Name(*t)) + "[...] or asc.tensor");
   if (dtype && *dtype != *t)

@@ -339,14 +339,16 @@ FlowEnd Emitter::EmitStmt(const Stmt *s) {
         return FlowEnd::Falls;
       }
     }
+    std::string_view reduction = ExtremumUpdate(a); // whose reads of the target are part of it
     Value v = Eval(a->value);
+    own_reads_.clear();
     castable_ = {};
     if (a->targets.size() == 1 && llvm::isa<syntax::Subscript>(a->targets[0]))
       castable_ = a->value->range;
-    reduces_ = IsExtremumUpdate(a);
+    reduces_ = reduction;
     for (const Expr *t : a->targets)
       AssignTarget(t, v, a->value->range);
-    reduces_ = false;
+    reduces_ = {};
     castable_ = {};
     return FlowEnd::Falls;
   }
@@ -354,10 +356,17 @@ FlowEnd Emitter::EmitStmt(const Stmt *s) {
     auto *a = llvm::cast<AnnAssign>(s);
     if (!a->value)
       return FlowEnd::Falls;
-    Value v = Eval(a->value), type = Eval(a->annotation);
-    if (type.kind == Value::Kind::DType && v.IsScalar()) {
-      auto cast = CastForStore(a->value->range, v, type.dtype, "the annotated variable");
+    Value v = Eval(a->value);
+    auto type = LocalAnnotation(a->annotation);
+    if (!type) {
+      v = Value::Invalid();
+    } else if (v.IsScalar()) {
+      auto cast = CastForStore(a->value->range, v, *type, "the annotated variable");
       v = cast.value_or(Value::Invalid());
+    } else if (!v.IsInvalid()) {
+      v = Error("type-mismatch", a->value->range,
+                "the variable is annotated as a scalar, " + std::string(sema::Name(*type)) +
+                    ", and this is " + Describe(v));
     }
     AssignTarget(a->target, v, a->value->range);
     return FlowEnd::Falls;
@@ -485,21 +494,49 @@ void Emitter::AssignTarget(const Expr *target, const Value &value, const SourceR
     AssignTarget(elts[i], items.size() == elts.size() ? items[i] : Value::Invalid(), value_range);
 }
 
-bool Emitter::IsExtremumUpdate(const Assign *s) {
+std::optional<DType> Emitter::LocalAnnotation(const Expr *annotation) {
+  // asc.tensor and asc.constexpr mean something for parameters alone.
+  auto *attribute = llvm::dyn_cast<syntax::Attribute>(annotation);
+  bool of_parameters = attribute && (attribute->attr == "tensor" || attribute->attr == "constexpr");
+  if (!of_parameters && !llvm::isa<syntax::Subscript>(annotation)) {
+    Value type = Eval(annotation);
+    if (type.IsInvalid())
+      return std::nullopt;
+    if (type.kind == Value::Kind::DType)
+      return CheckDType(annotation->range, type.dtype) ? std::optional(type.dtype) : std::nullopt;
+    if (type.kind == Value::Kind::Library)
+      for (auto [name, dtype] : {std::pair("int", DType::Int64), std::pair("float", DType::Float32),
+                                 std::pair("bool", DType::Bool)})
+        if (type.library->name == name)
+          return dtype;
+  }
+  Error("bad-annotation", annotation->range,
+        "a variable is annotated by the type of a scalar (asc.float32, int, float, bool); one that "
+        "names a tensor or a tuple takes no annotation");
+  return std::nullopt;
+}
+
+std::string_view Emitter::ExtremumUpdate(const Assign *s) {
   auto *call = llvm::dyn_cast<Call>(s->value);
   if (!call || s->targets.size() != 1 || !llvm::isa<syntax::Subscript>(s->targets[0]) ||
       call->args.size() < 2)
-    return false;
-  bool takes_target = false;
+    return {};
+  std::vector<SourceRange> own;
   for (const Expr *x : call->args)
-    takes_target |= SameExpr(x, s->targets[0]);
-  if (!takes_target)
-    return false;
+    if (SameExpr(x, s->targets[0]))
+      own.push_back(x->range);
+  if (own.empty())
+    return {};
   // A function of the user's that has the name is something else.
   Value callee = Eval(call->func);
-  return callee.kind == Value::Kind::Library &&
-         (callee.library->name == "max" || callee.library->name == "min" ||
-          callee.library->name == "maximum" || callee.library->name == "minimum");
+  if (callee.kind != Value::Kind::Library)
+    return {};
+  std::string_view name = callee.library->name;
+  bool max = name == "max" || name == "maximum", min = name == "min" || name == "minimum";
+  if (!max && !min)
+    return {};
+  own_reads_ = std::move(own);
+  return max ? "max" : "min";
 }
 
 void Emitter::EmitAugAssign(const AugAssign *s) {
@@ -564,8 +601,10 @@ void Emitter::EmitAugAssign(const AugAssign *s) {
       // In place, as NumPy does it: every name of the tensor sees it.
       Value key = Value::OfKind(Value::Kind::Ellipsis);
       Value sum = apply(old, v);
+      reduces_ = ReductionKind(s->op);
       if (!sum.IsInvalid())
         StoreSubscript(s->target->range, old, key, sum, s->value->range);
+      reduces_ = {};
       return;
     }
     AssignName(n->id, apply(old, v), n->range);
@@ -624,9 +663,7 @@ void Emitter::EmitAugAssign(const AugAssign *s) {
   auto stored = CastForStore(s->value->range, sum, raw.dtype, "the tensor");
   if (!stored)
     return;
-  bool reduction = op && (sums || *op == BinaryOp::Mul || *op == BinaryOp::And ||
-                          *op == BinaryOp::Or || *op == BinaryOp::Xor);
-  RecordWrite(s->range, view, reduction);
+  RecordWrite(s->range, view, ReductionKind(s->op));
   if (raw.tensor.dims.empty())
     StoreElement(s->range, raw, *stored);
   else

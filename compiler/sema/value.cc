@@ -26,12 +26,12 @@ std::string Describe(const Value &value) {
     std::string type(Name(value.dtype));
     if (value.weak)
       type = IsFloat(value.dtype) ? "float" : "int";
-    bool vowel = type[0] == 'i' || type[0] == 'u';
+    bool vowel = type[0] == 'i'; // a uint8, as it is spoken
     return (vowel ? "an " : "a ") + type + (value.weak ? " literal" : " scalar");
   }
   case Value::Kind::Tensor: {
     std::string type(Name(value.dtype));
-    bool vowel = type[0] == 'i' || type[0] == 'u';
+    bool vowel = type[0] == 'i'; // a uint8, as it is spoken
     return (vowel ? "an " : "a ") + type + " tensor of shape " + ShapeText(value.tensor.Shape());
   }
   case Value::Kind::Tuple:

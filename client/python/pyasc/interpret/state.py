@@ -79,6 +79,11 @@ def store_cell(cell, value, name, node, memory):
             cell.kind, cell.fixed = "fixed", value
 
     def mismatch(was):
+        if name.startswith("the "):  # the result, which is no variable
+            fault = Fault("variable-type", f"{name} is {describe(value)} here and {was} on another "
+                                           "path; give both paths one type and shape")
+            fault.notes.append(("the other path is here", cell.node))
+            return fault
         fault = Fault("variable-type", f"'{name}' is assigned {describe(value)} here and {was} on "
                                        "another path; give the two uses different names")
         fault.notes.append(("the other assignment is here", cell.node))
@@ -92,7 +97,7 @@ def store_cell(cell, value, name, node, memory):
             raise mismatch(f"a tensor of shape {shape_text(cell.shape)}")
         both = dtypes.promote(cell.t, dtype_of(value))
         if both is None:
-            raise mismatch(f"a {cell.t.name} " + cell.kind)
+            raise mismatch(("an " if cell.t.name[0] == "i" else "a ") + f"{cell.t.name} {cell.kind}")
         if both is not cell.t:
             memory.widen(cell.key, both)
         if scalar:

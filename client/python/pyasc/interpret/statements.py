@@ -8,6 +8,7 @@ from . import dtypes, flow, indexing, library, ops
 from .dtypes import FLOAT32, INT64
 from .errors import Fault
 from .expressions import BINARY
+from .library.table import dtype_argument
 from .state import MISSING, ControlScope, Slot, store_cell
 from .values import (Method, Range, Unknown, describe, dtype_of, is_number, is_scalar, is_sequence,
                      is_tensor, shape_of, strong)
@@ -127,12 +128,28 @@ class Statements:
         if s.value is None:
             return
         value, code = self.expr(s.value)
-        t, _ = self.expr(s.annotation)
-        if isinstance(t, dtypes.DType) and is_scalar(value):
-            self.check_dtype(t, s)
-            value = ops.cast_for_store(value, t, "the annotated variable")
-            code = self.settled(value, self.cast_code(code, t, s), s)
+        t = self.local_annotation(s.annotation)
+        if not is_scalar(value):
+            raise self.fault("type-mismatch", f"the variable is annotated as a scalar, {t.name}, and "
+                             f"this is {describe(value)}", s.value)
+        value = ops.cast_for_store(value, t, "the annotated variable")
+        code = self.settled(value, self.cast_code(code, t, s), s)
         self.assign_target(s.target, value, code, s.value)
+
+    def local_annotation(self, node):
+        """The dtype that a variable's annotation says."""
+        # asc.tensor and asc.constexpr mean something for parameters alone.
+        of_parameters = isinstance(node, ast.Attribute) and node.attr in ("tensor", "constexpr")
+        if not of_parameters and not isinstance(node, ast.Subscript):
+            t, _ = self.expr(node)
+            if isinstance(t, library.Entry) and t.name in ("int", "float", "bool"):
+                return dtype_argument(t)
+            if isinstance(t, dtypes.DType):
+                self.check_dtype(t, node)
+                return t
+        raise self.fault("bad-annotation", "a variable is annotated by the type of a scalar "
+                         "(asc.float32, int, float, bool); one that names a tensor or a tuple takes "
+                         "no annotation", node)
 
     def assign_target(self, target, value, code, value_node):
         if isinstance(target, ast.Name):

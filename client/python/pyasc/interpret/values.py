@@ -195,7 +195,7 @@ def describe(x):
         name = dtype_of(x).name
         if is_weak(x):
             name = "float" if isinstance(x, float) else "int"
-        article = "an" if name[0] in "iu" else "a"
+        article = "an" if name[0] == "i" else "a"
         if is_tensor(x):
             return f"{article} {name} tensor of shape {shape_text(shape_of(x))}"
         return f"{article} {name} " + ("literal" if is_weak(x) else "scalar")

@@ -31,6 +31,8 @@ def closest(name, candidates):
         if c == name or len(c) < 2:
             continue
         d = _distance(name, c, best_distance)
+        if d == 2 and len(name) == 4 and sorted(name) != sorted(c):
+            continue  # half of the name, unless two letters changed places
         if d < best_distance:
             best, best_distance = c, d
     return best

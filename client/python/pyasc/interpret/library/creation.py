@@ -104,11 +104,23 @@ def arange(start, stop=None, step=1, dtype=None):
     if not known(start, stop, step):
         raise Fault("not-static", "the bounds of arange must be known at compile time")
     floats = any(dtype_of(v).is_float for v in (start, stop, step))
-    t = _type(dtype, FLOAT32 if floats else INT32)
     a, b, s = float(start), float(stop), float(step)
     if s == 0:
         raise Fault("bad-range", "the step of arange must not be zero")
-    n = max(0, math.ceil((b - a) / s))
+    whole = INT32
+    if floats:
+        n = max(0, math.ceil((b - a) / s))
+    else:
+        first, end, by = int(start), int(stop), int(step)
+        for bound in (first, end, by):
+            if not -2**63 <= bound < 2**63:
+                raise Fault("literal-overflow",
+                            f"the bound {bound} of arange does not fit into int64")
+        n = max(0, -((first - end) // by))
+        # As a variable of whole numbers: int64 where int32 is too small.
+        if n > 0 and any(not -2**31 <= v < 2**31 for v in (first, first + (n - 1) * by)):
+            whole = dtypes.INT64
+    t = _type(dtype, FLOAT32 if floats else whole)
     if CONTEXT.translating:
         return Unknown(t, (n,))
     if floats:

@@ -126,7 +126,7 @@ def moments(x, axes, keep, ddof, what):
     if what == "mean":
         return mean if keep else np.squeeze(mean, axes)
     d = a - mean
-    r = sum_in_order(d * d, axes, keep) / w.np(n - ddof)
+    r = sum_in_order(d * d, axes, keep) / w.np(max(n - ddof, 0))  # as NumPy
     return np.sqrt(r) if what == "std" else r
 
 
