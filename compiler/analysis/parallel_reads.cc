@@ -48,6 +48,16 @@ Value memrefOf(Operation *op) {
   return {};
 }
 
+// Whether another of these is the other half of an update: y[i] += x reads and writes one element
+// at one place of the text. The front end sees to it that the updates of an element are of one
+// kind.
+bool isUpdate(Operation *op, ArrayRef<Operation *> ops) {
+  return llvm::any_of(ops, [&](Operation *other) {
+    return other->getName() != op->getName() && other->getLoc() == op->getLoc() &&
+           affine::MemRefAccess(other) == affine::MemRefAccess(op);
+  });
+}
+
 // Whether the loop at `depth`, counted from one, surely carries a dependence from one to the other.
 bool carries(Operation *from, Operation *to, unsigned depth) {
   affine::FlatAffineValueConstraints constraints;
@@ -81,7 +91,8 @@ void WarnOfParallelReads(func::FuncOp kernel, diag::DiagnosticList &diagnostics)
         for (Operation *load : ops) {
           // An update reads what it writes: a reduction.
           if (!isa<affine::AffineStoreOp>(store) || !isa<affine::AffineLoadOp>(load) ||
-              affine::MemRefAccess(store) == affine::MemRefAccess(load))
+              affine::MemRefAccess(store) == affine::MemRefAccess(load) ||
+              (isUpdate(store, ops) && isUpdate(load, ops)))
             continue;
           if (!carries(store, load, depth) && !carries(load, store, depth))
             continue;
