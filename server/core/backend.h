@@ -73,6 +73,8 @@ struct LaunchAnswer {
   absl::Status status;
   // What the device worker did instead of answering: "crashed (signal 11)".
   std::string failure;
+  // With `failure`: it died of the run, rather than being ended for its time.
+  bool died = false;
   wire::RunResult result;
   // How long it held a device.
   std::chrono::nanoseconds lease{};
@@ -96,6 +98,8 @@ public:
   // handlers.
   virtual absl::StatusOr<std::string> ArtifactRecord(const std::string &key,
                                                      const Caller &caller) = 0;
+  // A run of what `request` compiles to has killed its worker. May write to the disk.
+  virtual void KeepCrash(const std::string & /*how*/, const v1::CompileRequest & /*request*/) {}
 };
 
 } // namespace pyasc::server

@@ -55,6 +55,8 @@ PooledBackend::Options Daemon::BackendOptions() {
   options.capabilities = capabilities_;
   options.build = {capabilities_.build_id(), HostCpuFeatures()};
   options.poison_time = std::chrono::seconds(config_.poison_seconds);
+  if (!config_.cache_dir.empty())
+    options.crash_directory = config_.cache_dir + "/crashes";
   options.compile_time_limit = milliseconds(config_.compile_timeout_ms);
   options.compile = {
       .role = "compile",

@@ -242,6 +242,7 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
                                     .retry_after = std::chrono::milliseconds(1000)});
     else
       answer.failure = std::string(reply.status().message());
+    answer.died = DiedOfItsJob(reply.status());
     if (!absl::IsCancelled(reply.status()))
       SetState(v1::DEVICE_STATE_SUSPECT);
     return answer;

@@ -60,7 +60,7 @@ PooledBackend::PooledBackend(Options options, ArtifactCache &cache, Spawner &spa
       joined_counter_(metrics.singleflight_total.Add({{"role", "joined"}})),
       queue_full_(metrics.admission_rejected_total.Add({{"reason", "compile_queue_full"}})),
       poisonous_(metrics.admission_rejected_total.Add({{"reason", "poisonous"}})),
-      poison_(options_.poison_time),
+      poison_(options_.poison_time), crashes_(options_.crash_directory, options_.build.build_id),
       compile_pool_(std::make_unique<WorkerPool>(options_.compile, spawner, metrics)),
       executor_(std::make_unique<Executor>(2)) {
   for (DevicePool::Options device : options_.devices) {
@@ -286,8 +286,10 @@ FlightResult PooledBackend::Failure(const absl::Status &status, WorkerSession &s
                Printable(task->request.kernel()), std::string(status.message()),
                task->request_key.substr(0, 12));
   // A time-out may be a busy machine's fault; one that is killed from outside is not to blame.
-  if (absl::IsAborted(status) || absl::IsResourceExhausted(status) || absl::IsDataLoss(status))
+  if (DiedOfItsJob(status)) {
     poison_.CountDeath(task->request_key, std::string(status.message()));
+    crashes_.Keep("compile worker", std::string(status.message()), task->request);
+  }
   return result;
 }
 

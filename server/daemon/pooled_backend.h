@@ -14,6 +14,7 @@
 
 #include "server/cache/artifact_cache.h"
 #include "server/core/backend.h"
+#include "server/core/crash_reports.h"
 #include "server/core/executor.h"
 #include "server/core/flights.h"
 #include "server/core/keys.h"
@@ -30,6 +31,7 @@ public:
     WorkerPool::Options compile;
     std::chrono::milliseconds compile_time_limit{30'000};
     std::chrono::seconds poison_time{600};
+    std::string crash_directory; // "": no reports
     std::vector<DevicePool::Options> devices;
     v1::GetCapabilitiesReply capabilities;
     BuildIdentity build;
@@ -49,6 +51,10 @@ public:
   std::vector<v1::DeviceInfo> Devices() override;
   const v1::GetCapabilitiesReply &capabilities() const override { return options_.capabilities; }
   absl::StatusOr<std::string> ArtifactRecord(const std::string &key, const Caller &caller) override;
+
+  void KeepCrash(const std::string &how, const v1::CompileRequest &request) override {
+    crashes_.Keep("device worker", how, request);
+  }
 
   // Takes no more work and waits for what runs until `deadline`.
   void Stop(std::chrono::steady_clock::time_point deadline);
@@ -87,6 +93,7 @@ private:
   std::atomic<uint64_t> compiles_{0}, joined_{0};
   Flights flights_;
   PoisonList poison_;
+  CrashReports crashes_;
   std::unique_ptr<WorkerPool> compile_pool_;
   std::vector<std::unique_ptr<DevicePool>> devices_;
   // Last, so that it ends first: what it runs submits to the pools.

@@ -13,6 +13,10 @@ namespace pyasc::server {
 
 using std::chrono::milliseconds;
 
+bool DiedOfItsJob(const absl::Status &status) {
+  return absl::IsAborted(status) || absl::IsResourceExhausted(status) || absl::IsDataLoss(status);
+}
+
 absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(Spawner &spawner,
                                                                     const WorkerCommand &command) {
   absl::StatusOr<SocketPair> pair = MakeSocketPair();

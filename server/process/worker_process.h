@@ -24,6 +24,10 @@ struct WorkerCommand {
   std::chrono::milliseconds start_timeout{30'000};
 };
 
+// An error of WorkerProcess::Call that is the job's doing: a crash, a broken protocol, too much
+// memory. Not a time limit, which a busy machine may miss, nor a kill from outside.
+bool DiedOfItsJob(const absl::Status &status);
+
 // Used by one thread, save Kill().
 class WorkerProcess {
 public:

@@ -339,6 +339,8 @@ void RunFlow::OnLaunched(LaunchAnswer answer) {
                                             : "the device worker " + answer.failure);
     spdlog::warn("[{}] run of {} failed: {}", LogName(start_.compile()), artifact_.kernel(),
                  done.failure());
+    if (answer.died)
+      service_.backend.KeepCrash(answer.failure, start_.compile());
   } else if (result.status.ok()) {
     const bool wrong =
         std::any_of(answer.result.diagnostics().begin(), answer.result.diagnostics().end(),

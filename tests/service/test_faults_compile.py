@@ -188,6 +188,9 @@ def test_fault_31_the_number_of_series_does_not_depend_on_the_keys(daemon):
     batch = compile_pb2.CompileBatchRequest()
     batch.requests.extend(request(f"warm {i}") for i in range(3))
     assert len(list(daemon.compiler.CompileBatch(batch, timeout=TIME_LIMIT))) == 3
+    # A call is counted when it has ended, which its caller may see first.
+    wait_for(lambda: daemon.metric("rpc_duration_seconds_count", method="CompileBatch",
+                                   code="OK") == 1, "the call to be counted")
     before = series_count(daemon)
     del batch.requests[:]
     batch.requests.extend(request(f"kernel {i}", kernel=f"k{i}", request_id=f"id{i}")

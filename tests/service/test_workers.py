@@ -1,10 +1,13 @@
 """Workers: their sandbox, their replacement, requests that kill them."""
 
+import json
 import os
 import re
+import stat
 
 import pytest
 from conftest import BUILD, cmdline, request, wait_for
+from google.protobuf import json_format
 from pyasc.v1 import compile_pb2
 from test_run import floats, run, start_message
 
@@ -98,3 +101,60 @@ def test_a_kernel_that_crashed_the_compiler_twice_is_refused(start, tmp_path):
         daemon.compile(text)
         return tries() > 2
     wait_for(tried_again, "it to be tried again", limit=20)
+
+
+def reports(daemon):
+    """Paths of the daemon's crash reports, oldest first."""
+    directory = os.path.join(daemon.cache, "crashes")
+    if not os.path.isdir(directory):
+        return []
+    return sorted(os.path.join(directory, n) for n in os.listdir(directory) if n.endswith(".json"))
+
+
+def test_what_a_dead_worker_was_asked_is_kept_for_the_operator(daemon):
+    daemon.compile("fine")
+    daemon.compile("wrong @reject ")
+    assert reports(daemon) == []
+    text = "bad # caf\u00e9 @crash "
+    daemon.compile(text, request_id="who-did-it")
+    path, = wait_for(lambda: reports(daemon), "a report")
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
+    assert os.path.basename(path).endswith("-who-did-it.json")
+    with open(path, encoding="utf-8") as f:
+        report = json.load(f)
+    assert report["role"] == "compile worker" and report["how"] == "crashed (signal 11)"
+    assert report["build_id"] and report["time"].endswith("+00:00")
+    with open(path.removesuffix(".json") + ".py", encoding="utf-8") as f:
+        assert f.read() == text
+    assert path in daemon.read_log()
+    # It is the whole request: sent again, it does the same.
+    again = json_format.ParseDict(report["request"], compile_pb2.CompileRequest())
+    assert again.request_id == "who-did-it"
+    assert daemon.compiler.Compile(again).outcome == FAILED
+
+
+def test_a_run_that_kills_its_device_worker_is_kept_too(daemon):
+    result = run(daemon, start_message("copy @run-crash ", data=floats(1, 2, 3, 4)))
+    assert result.done.outcome == FAILED
+    path, = wait_for(lambda: reports(daemon), "a report")
+    with open(path, encoding="utf-8") as f:
+        report = json.load(f)
+    assert report["role"] == "device worker" and "crashed" in report["how"]
+
+
+def test_crash_reports_are_bounded_and_the_newest_stay(daemon):
+    for i in range(67):
+        daemon.compile(f"bad {i} @crash ", request_id=f"r{i}")
+    names = [p.rpartition("-")[2] for p in reports(daemon)]
+    assert names == [f"r{i}.json" for i in range(3, 67)]
+    assert len(os.listdir(os.path.join(daemon.cache, "crashes"))) == 128
+
+
+def test_a_disk_that_takes_no_report_changes_nothing_else(start, tmp_path):
+    daemon = start()
+    with open(os.path.join(daemon.cache, "crashes"), "w"):
+        pass  # a file where the directory would be
+    assert daemon.compile("bad @crash ").outcome == FAILED
+    wait_for(lambda: "no crash report" in daemon.read_log(), "the log")
+    assert daemon.compile("good").outcome == OK
