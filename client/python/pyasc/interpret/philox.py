@@ -45,22 +45,22 @@ def _blocks(count, seed, stream):
                  (seed & 0xFFFFFFFF, seed >> 32))
 
 
-def _unit(w, plus):
-    return ((w >> np.uint32(8)) + np.uint32(plus)).astype(np.float32) * np.float32(2.0 ** -24)
+def _unit(w, plus, real):
+    return ((w >> np.uint32(8)) + np.uint32(plus)).astype(real) * real(2.0 ** -24)
 
 
-def uniform(count, seed):
-    """`count` float32 in [0, 1)."""
+def uniform(count, seed, real=np.float32):
+    """`count` numbers in [0, 1), which `real` holds exactly."""
     w = np.stack(_blocks(count, seed, 0), axis=-1).reshape(-1)[:count]
-    return _unit(w, 0)
+    return _unit(w, 0, real)
 
 
-def normal(count, seed):
-    """`count` float32 of the standard normal distribution."""
+def normal(count, seed, real=np.float32):
+    """`count` numbers of the standard normal distribution, computed in `real`."""
     w = _blocks(count, seed, 1)
     out = []
     for j in (0, 2):
-        r = np.sqrt(np.float32(-2) * np.log(_unit(w[j], 1)))
-        a = np.float32(2 * np.pi) * _unit(w[j + 1], 0)
+        r = np.sqrt(real(-2) * np.log(_unit(w[j], 1, real)))
+        a = real(2 * np.pi) * _unit(w[j + 1], 0, real)
         out += [r * np.cos(a), r * np.sin(a)]
     return np.stack(out, axis=-1).reshape(-1)[:count]

@@ -47,7 +47,7 @@ def _random(name, generate, shape, seed, dtype):
         raise Fault("type-mismatch", f"the seed of {name} is an integer")
     if not known(seed) or CONTEXT.translating:
         return Unknown(t, shape)
-    values = generate(size_of(shape), int(seed)).reshape(shape)
+    values = generate(size_of(shape), int(seed), FLOAT32.np).reshape(shape)
     return ops.from_array(dtypes.array(values, FLOAT32, t), t)
 
 

@@ -124,7 +124,7 @@ def arange(start, stop=None, step=1, dtype=None):
     if CONTEXT.translating:
         return Unknown(t, (n,))
     if floats:
-        values = np.arange(n).astype(np.float32) * np.float32(s) + np.float32(a)
+        values = np.arange(n).astype(FLOAT32.np) * FLOAT32.np(s) + FLOAT32.np(a)
         return ops.from_array(dtypes.array(values, FLOAT32, t), t)
     values = np.arange(n, dtype=np.int64) * np.int64(int(step)) + np.int64(int(start))
     return ops.from_array(dtypes.array(values, dtypes.INT64, t), t)
