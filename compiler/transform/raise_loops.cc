@@ -64,6 +64,13 @@ private:
       return false;
     }
     ProofCache cache;
+    if (eraseUnreachable(*nest, cache))
+      nest = Nest::analyse(trial, reason);
+    if (nest->statements.empty()) { // no iteration does anything
+      trial->erase();
+      loop->erase();
+      return true;
+    }
     std::vector<Expansion> expansions = expandCells(*nest, loop, cache);
     std::vector<PlanNode> plan;
     do {
@@ -86,6 +93,23 @@ private:
       contractCell(expansion);
     trial->erase();
     return true;
+  }
+
+  // Erases statements that no iteration reaches, as behind `if i < j` where i starts at j: their
+  // indices may lie outside of the tensor, and no view could be made of them. True if there are
+  // any.
+  bool eraseUnreachable(const Nest &nest, ProofCache &cache) {
+    SmallVector<Operation *> unreachable;
+    for (const Statement &statement : nest.statements) {
+      System domain(nest.getNumVariables());
+      nest.addDomain(domain, statement.loops, statement.guards);
+      nest.addDivisions(domain);
+      if (domain.isProvablyEmpty(cache))
+        unreachable.push_back(statement.op);
+    }
+    for (Operation *op : unreachable)
+      op->erase();
+    return !unreachable.empty();
   }
 
   std::vector<PlanNode> makePlan(Nest &nest, ProofCache &cache) {

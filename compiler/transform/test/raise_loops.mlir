@@ -225,3 +225,21 @@ func.func @window(%x: memref<30xf32>, %w: memref<5xf32>, %y: memref<13xf32>) att
   }
   return
 }
+
+// A statement that no iteration reaches leaves nothing: no view could be made of its indices.
+// CHECK-LABEL: func.func @unreachable(
+// CHECK-NEXT: %[[CST:.*]] = arith.constant
+// CHECK-NEXT: linalg.generic
+// CHECK-NOT: memref.subview
+// CHECK: return
+func.func @unreachable(%x: memref<8xf32>, %y: memref<8xf32>) attributes {asc.kernel} {
+  %one = arith.constant 1.0 : f32
+  affine.for %i = 0 to 8 {
+    affine.for %j = affine_map<(d0) -> (d0)>(%i) to affine_map<(d0) -> (d0)>(%i) {
+      %a = affine.load %x[%j - 9] : memref<8xf32>
+      affine.store %a, %x[%j] : memref<8xf32>
+    }
+    affine.store %one, %y[%i] : memref<8xf32>
+  }
+  return
+}
