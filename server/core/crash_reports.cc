@@ -93,9 +93,10 @@ void CrashReports::Keep(const std::string &role, const std::string &how,
   const std::string name =
       absl::StrCat(directory_, "/", absl::FormatTime("%Y%m%dT%H%M%E6S", now, absl::UTCTimeZone()),
                    "-", FileNamePart(request.request_id()));
-  absl::Status status = WriteNew(name + ".json", json);
+  // The JSON last: who sees it finds both.
+  absl::Status status = WriteNew(name + ".py", source);
   if (status.ok())
-    status = WriteNew(name + ".py", source);
+    status = WriteNew(name + ".json", json);
   if (!status.ok())
     return spdlog::warn("[{}] no crash report: {}", LogName(request), status.ToString());
   DropOldest(directory_);

@@ -127,7 +127,7 @@ def test_what_a_dead_worker_was_asked_is_kept_for_the_operator(daemon):
     assert report["build_id"] and report["time"].endswith("+00:00")
     with open(path.removesuffix(".json") + ".py", encoding="utf-8") as f:
         assert f.read() == text
-    assert path in daemon.read_log()
+    wait_for(lambda: path in daemon.read_log(), "the log to name it")
     # It is the whole request: sent again, it does the same.
     again = json_format.ParseDict(report["request"], compile_pb2.CompileRequest())
     assert again.request_id == "who-did-it"
