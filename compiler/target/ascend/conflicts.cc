@@ -1,13 +1,9 @@
 #include "compiler/target/ascend/conflicts.h"
 
-#include <cstdlib>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "mlir/Analysis/Presburger/IntegerRelation.h"
-#include "mlir/Analysis/Presburger/Simplex.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -19,100 +15,6 @@ using namespace mlir;
 namespace pyasc::npu {
 
 namespace {
-
-// Larger systems cost more than the overlap that they may allow.
-constexpr unsigned kMostVariables = 28;
-
-// constant + sum of coefficient * variable.
-struct Linear {
-  std::map<unsigned, int64_t> terms;
-  int64_t constant = 0;
-
-  bool isConstant() const { return terms.empty(); }
-  Linear &add(const Linear &other, int64_t factor = 1) {
-    constant += other.constant * factor;
-    for (auto [variable, coefficient] : other.terms)
-      if ((terms[variable] += coefficient * factor) == 0)
-        terms.erase(variable);
-    return *this;
-  }
-};
-
-// A conjunction of linear constraints over integers.
-class System {
-public:
-  Linear variable() { return {{{count++, 1}}, 0}; }
-  void zero(Linear expression) { equalities.push_back(std::move(expression)); }
-  // expression >= 0
-  void positive(Linear expression) { inequalities.push_back(std::move(expression)); }
-
-  bool isEmpty() const {
-    if (count > kMostVariables)
-      return false;
-    presburger::IntegerPolyhedron polyhedron(presburger::PresburgerSpace::getSetSpace(count));
-    auto row = [&](const Linear &expression) {
-      SmallVector<int64_t> row(count + 1, 0);
-      for (auto [variable, coefficient] : expression.terms)
-        row[variable] = coefficient;
-      row[count] = expression.constant;
-      return row;
-    };
-    for (const Linear &expression : equalities)
-      polyhedron.addEquality(row(expression));
-    for (const Linear &expression : inequalities)
-      polyhedron.addInequality(row(expression));
-    presburger::Simplex simplex(polyhedron);
-    if (simplex.isEmpty())
-      return true;
-    SmallVector<Linear> pending = equalities;
-    while (!pending.empty()) {
-      Linear equality = pending.pop_back_val();
-      if (auto parts = separate(equality, simplex, row)) {
-        pending.push_back(parts->first);
-        pending.push_back(parts->second);
-      } else {
-        polyhedron.addEquality(row(equality));
-      }
-    }
-    return polyhedron.isIntegerEmpty();
-  }
-
-private:
-  // When S * high + low = 0 and low lies between -S and S, both are 0: a place in memory has one
-  // row and one column. Said so, integer programming is spared a search.
-  template <typename Row>
-  std::optional<std::pair<Linear, Linear>> separate(const Linear &equality,
-                                                    presburger::Simplex &simplex, Row &&row) const {
-    std::set<int64_t> strides;
-    for (auto [variable, coefficient] : equality.terms)
-      if (std::abs(coefficient) > 1)
-        strides.insert(std::abs(coefficient));
-    for (int64_t stride : strides) {
-      Linear high, low{{}, equality.constant};
-      for (auto [variable, coefficient] : equality.terms)
-        if (coefficient % stride == 0)
-          high.terms[variable] = coefficient / stride;
-        else
-          low.terms[variable] = coefficient;
-      if (low.terms.empty() && low.constant == 0)
-        continue;
-      SmallVector<llvm::DynamicAPInt> coefficients;
-      for (int64_t coefficient : row(low))
-        coefficients.emplace_back(coefficient);
-      using Direction = presburger::Simplex::Direction;
-      auto most = simplex.computeOptimum(Direction::Up, coefficients);
-      auto least = simplex.computeOptimum(Direction::Down, coefficients);
-      if (most.isBounded() && least.isBounded() &&
-          *most < presburger::Fraction(llvm::DynamicAPInt(stride), llvm::DynamicAPInt(1)) &&
-          *least > presburger::Fraction(llvm::DynamicAPInt(-stride), llvm::DynamicAPInt(1)))
-        return std::pair{high, low};
-    }
-    return std::nullopt;
-  }
-
-  unsigned count = 0;
-  SmallVector<Linear> equalities, inequalities;
-};
 
 SmallVector<Operation *> loopsAround(Operation *op) {
   SmallVector<Operation *> loops;
@@ -128,7 +30,7 @@ class Executions {
 public:
   Executions(ArrayRef<Operation *> common, size_t equal) : common(common), equal(equal) {}
 
-  System system;
+  LinearSystem system;
 
   Linear value(Value value, int execution);
   Linear value(OpFoldResult value, int execution) {
@@ -317,7 +219,7 @@ std::optional<Linear> elementOf(Executions &executions, const MemoryUse &use, in
 // Whether the two uses may meet in one element, with the first `equal` common loops in the same
 // iteration and `second` in a later one of the next loop, if there is a next.
 bool mayMeet(const MemoryUse &first, const MemoryUse &second, ArrayRef<Operation *> common,
-             size_t equal) {
+             size_t equal, LinearSystemMemo &memo) {
   Executions executions(common, equal);
   std::optional<Linear> a = elementOf(executions, first, 0), b = elementOf(executions, second, 1);
   if (!a || !b)
@@ -329,7 +231,7 @@ bool mayMeet(const MemoryUse &first, const MemoryUse &second, ArrayRef<Operation
       later.add(executions.iteration(loop, 0), -1).constant -= 1;
       executions.system.positive(later);
     }
-  return !executions.system.isEmpty();
+  return !memo.isEmpty(executions.system);
 }
 
 // What flags between cores guard: a tile is written again only after whoever waits for it has read
@@ -376,7 +278,8 @@ SmallVector<MemoryUse, 4> memoryUsesOf(Operation *op) {
   return uses;
 }
 
-Conflict conflictOf(const MemoryUse &first, const MemoryUse &second) {
+Conflict conflictOf(const MemoryUse &first, const MemoryUse &second, Sought sought,
+                    LinearSystemMemo &memo) {
   if (!first.write && !second.write)
     return {};
   auto bufferA = first.root.getDefiningOp<BufferOp>(),
@@ -411,10 +314,13 @@ Conflict conflictOf(const MemoryUse &first, const MemoryUse &second) {
       break;
     common.push_back(a);
   }
-  result.same = first.offset == second.offset || mayMeet(first, second, common, common.size());
+  result.same = sought != Sought::later && (first.offset == second.offset ||
+                                            mayMeet(first, second, common, common.size(), memo));
   result.later = false;
+  if (result.same && sought == Sought::either)
+    return result;
   for (size_t equal = common.size(); equal-- > 0 && !result.later;)
-    result.later = mayMeet(first, second, common, equal);
+    result.later = mayMeet(first, second, common, equal, memo);
   return result;
 }
 

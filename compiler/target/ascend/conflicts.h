@@ -1,13 +1,14 @@
 // Whether two instructions of a placed function may touch the same bytes.
 //
 // Bytes on the chip are compared by the addresses of buffers; elements of one memref by integer
-// programming over the loops around (MLIR's Presburger library). Unknown means yes.
+// programming over the loops around (linear_system.h). Unknown means yes.
 #ifndef PYASC_COMPILER_TARGET_ASCEND_CONFLICTS_H
 #define PYASC_COMPILER_TARGET_ASCEND_CONFLICTS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include "compiler/target/ascend/linear_system.h"
 #include "compiler/target/ascend/npu.h"
 
 namespace pyasc::npu {
@@ -37,8 +38,12 @@ struct Conflict {
   explicit operator bool() const { return same || later; }
 };
 
+// What of a conflict is asked for; the rest may be said not to be.
+enum class Sought { either, both, later };
+
 // Of `first` with a `second` that runs after it. No conflict between two reads.
-Conflict conflictOf(const MemoryUse &first, const MemoryUse &second);
+Conflict conflictOf(const MemoryUse &first, const MemoryUse &second, Sought sought,
+                    LinearSystemMemo &memo);
 
 } // namespace pyasc::npu
 

@@ -76,6 +76,7 @@ private:
 
   func::FuncOp function;
   Positions positions;
+  LinearSystemMemo memo;
   std::vector<Dependence> wanted;
   std::vector<Dependence> samePipe;
   Dependences result;
@@ -115,51 +116,57 @@ Dependences Finder::run() {
 }
 
 void Finder::collect(const Event &first, const Event &second) {
+  // Lift both to the innermost block that holds them.
+  Block *block = first.op->getBlock();
+  while (!block->findAncestorOpInBlock(*second.op))
+    block = block->getParentOp()->getBlock();
+  Operation *producer = block->findAncestorOpInBlock(*first.op);
+  Operation *consumer = block->findAncestorOpInBlock(*second.op);
+  const int64_t from = at(producer), to = at(consumer);
+  const bool inLoop = isInLoop(block), inOneOp = from == to && first.op != second.op;
+  if (!inOneOp && from >= to && !inLoop)
+    return;
+  const Sought sought = inOneOp ? Sought::both : from >= to ? Sought::later : Sought::either;
   for (const MemoryUse &a : first.uses) {
     for (const MemoryUse &b : second.uses) {
-      Conflict conflict = conflictOf(a, b);
+      Conflict conflict = conflictOf(a, b, sought, memo);
       if (!conflict)
         continue;
-      // Lift both to the innermost block that holds them.
-      Block *block = first.op->getBlock();
-      while (!block->findAncestorOpInBlock(*second.op))
-        block = block->getParentOp()->getBlock();
       Dependence dependence;
       dependence.block = block;
-      dependence.producer = block->findAncestorOpInBlock(*first.op);
-      dependence.consumer = block->findAncestorOpInBlock(*second.op);
+      dependence.producer = producer;
+      dependence.consumer = consumer;
       dependence.from = first.pipe;
       dependence.to = second.pipe;
       dependence.key = conflict.key;
       dependence.depth = conflict.depth;
-      int64_t from = at(dependence.producer), to = at(dependence.consumer);
       // In two regions of one op: in branches only iterations can conflict, in an scf.while also
       // what it tests with what it does. Rare, so there is no finer way.
-      if (from == to && first.op != second.op) {
+      if (inOneOp) {
         Operation *fenced = dependence.consumer;
         if (isa<LoopLikeOpInterface>(fenced)) {
           fenced = second.op;
           while (fenced->getParentOp() != dependence.consumer)
             fenced = fenced->getParentOp();
-        } else if (!conflict.later || !isInLoop(block)) {
+        } else if (!conflict.later || !inLoop) {
           continue;
         }
         result.fences[fenced].barrierAllBefore = true;
         continue;
       }
       dependence.back = from >= to;
-      if (dependence.back && (!conflict.later || !isInLoop(block)))
+      if (dependence.back && !conflict.later)
         continue;
       // Slots are picked by a value that the flag ops must reach.
-      if (dependence.key && !isInLoop(block)) {
+      if (dependence.key && !inLoop) {
         dependence.key = Value();
         dependence.depth = 1;
       }
       if (dependence.key) {
         Block *owner = dependence.key.getParentBlock();
-        Operation *producer = dependence.back ? dependence.consumer : dependence.producer;
+        Operation *firstUser = dependence.back ? consumer : producer;
         Operation *maker = dependence.key.getDefiningOp();
-        bool reaches = owner == block ? !maker || maker->isBeforeInBlock(producer)
+        bool reaches = owner == block ? !maker || maker->isBeforeInBlock(firstUser)
                                       : owner->getParent()->isProperAncestor(block->getParent());
         if (!reaches) {
           dependence.key = Value();
