@@ -114,16 +114,19 @@ CASES = {
     "residual long": residual_case(4097, 40, 33),
     "batched": batched_case(5, 33, 70, 40),
     # Blocks of a row or two, one block a core, several; rows that one vector core has none of; rows
-    # too long to be worked on several at a time; products cut into several tiles and panels.
+    # too long to be worked on several at a time, whole and column block by column block; products cut
+    # into several tiles and panels.
     "attention 7": attention_case(7, 33, 16, 24, np.float16),
     "attention 257": attention_case(257, 257, 64, 64, np.float16),
     "attention long": attention_case(4097, 130, 33, 16, np.float16),
     "attention wide": attention_case(65, 2049, 128, 200, np.float16),
+    "attention wider": attention_case(33, 2049, 64, 272, np.float16),
+    "attention 1101 f32": attention_case(40, 1101, 24, 40, np.float32),
     "attention 257 f32": attention_case(257, 257, 64, 64, np.float32),
     "attention long f32": attention_case(3001, 70, 300, 16, np.float32),
     "attention 1": attention_case(1, 64, 16, 16, np.float16),
 }
-FUSED = {"attention 7", "attention 257 f32", "attention wide", "gelu 7", "gelu uneven", "residual 130", "residual long"}
+FUSED = {"attention 7", "attention 257 f32", "attention wide", "attention 1101 f32", "gelu 7", "gelu uneven", "residual 130", "residual long"}
 
 
 def arguments(arrays, scalars, folder, types_only=False):

@@ -38,7 +38,8 @@ std::pair<Value, Value> TileWalk::share(OpBuilder &builder, Location loc, Value 
   return {first, count};
 }
 
-TileWalk::Place TileWalk::place(OpBuilder &builder, Location loc, Value tile, Value rows) const {
+TileWalk::Place TileWalk::place(OpBuilder &builder, Location loc, Value tile, Value rows,
+                                Value columns) const {
   auto index = [&](int64_t value) -> Value {
     return builder.create<arith::ConstantIndexOp>(loc, value);
   };
@@ -65,7 +66,7 @@ TileWalk::Place TileWalk::place(OpBuilder &builder, Location loc, Value tile, Va
   place.m = builder.createOrFold<arith::MulIOp>(loc, tileM, index(tiling.m));
   place.n = builder.createOrFold<arith::MulIOp>(loc, tileN, index(tiling.n));
   place.rows = part(place.m, contraction.m.size, tiling.m, rows);
-  place.columns = part(place.n, contraction.n.size, tiling.n, {});
+  place.columns = part(place.n, contraction.n.size, tiling.n, columns);
   return place;
 }
 
@@ -191,7 +192,7 @@ void CubeCode::emit(const CubeRun &run) {
   if (run.firstTile)
     number = builder.createOrFold<arith::RemUIOp>(loc, phase.add(number, run.firstTile),
                                                   index(walk.tiles()));
-  const TileWalk::Place place = walk.place(builder, loc, number, run.rows);
+  const TileWalk::Place place = walk.place(builder, loc, number, run.rows, run.columns);
   Value mNow = place.rows, nNow = place.columns;
   auto corner = [&](const GmView &view, int operand) {
     Value at = offset(view.offset, place.batch, contraction.batch, operand);
@@ -205,7 +206,8 @@ void CubeCode::emit(const CubeRun &run) {
 
   {
     OpBuilder::InsertionGuard guard(builder);
-    Value panel = loop(index(panels), 1).getInductionVar();
+    Value all = run.depth ? phase.ceilDiv(run.depth, tile.k_l1) : index(panels);
+    Value panel = loop(all, 1).getInductionVar();
     Value count = phase.add(phase.mul(turnOfTile, panels), panel);
     Value here = panel;
     if (run.firstPanel && panels > 1)
@@ -217,8 +219,10 @@ void CubeCode::emit(const CubeRun &run) {
       inner = builder.createOrFold<arith::RemUIOp>(loc, here, index(panelsK));
     }
     Value k0 = phase.mul(inner, tile.k_l1), kNow = index(tile.k_l1);
-    if (k.size % tile.k_l1 != 0)
-      kNow = phase.min(kNow, builder.createOrFold<arith::SubIOp>(loc, index(k.size), k0));
+    if (run.depth || k.size % tile.k_l1 != 0) {
+      Value length = run.depth ? run.depth : index(k.size);
+      kNow = phase.min(kNow, builder.createOrFold<arith::SubIOp>(loc, length, k0));
+    }
     auto along = [&](Value start, int operand) {
       start = offset(start, outer, contraction.outerK, operand);
       return phase.add(start, phase.mul(k0, k.strides[operand]));

@@ -28,9 +28,9 @@ public:
   struct Place {
     mlir::Value m, n, rows, columns, batch;
   };
-  // `rows`: the product's where they are not the contraction's, or null.
-  Place place(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
-              mlir::Value rows = {}) const;
+  // `rows`, `columns`: the product's where they are not the contraction's, or null.
+  Place place(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile, mlir::Value rows = {},
+              mlir::Value columns = {}) const;
 
   int64_t tilesM, tilesN, batches;
 
@@ -55,6 +55,8 @@ struct CubeRun {
   mlir::Value before = {};
   // Rows of A and C where they are not the contraction's; null: they are.
   mlir::Value rows = {};
+  // The same of columns of B and C, and of k. REQUIRES for k: no outer k.
+  mlir::Value columns = {}, depth = {};
   bool accumulate = false;
   // All tiles have the same panel of A, which is loaded once. REQUIRES: one panel along k.
   bool keepsA = false;

@@ -26,7 +26,7 @@
 
 #include "compiler/target/ascend/cube_code.h"
 #include "compiler/target/ascend/plan_chain.h"
-#include "compiler/target/ascend/plan_vector_rows.h"
+#include "compiler/target/ascend/row_chain.h"
 
 using namespace mlir;
 
@@ -36,7 +36,6 @@ namespace {
 
 constexpr int64_t kSlots = 2;
 constexpr int64_t kScoresFull = 0, kScoresFree = 1, kRowsFull = 2, kRowsFree = 3;
-constexpr int64_t kGroupMode = 2; // a cube core and its two vector cores
 constexpr int64_t kFractal = 16;
 // A block has no more rows: a tile of the cube.
 constexpr int64_t kMostRows = 128;
@@ -47,17 +46,6 @@ int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t roundUp(int64_t a, int64_t b) { return ceilDiv(a, b) * b; }
 
 } // namespace
-
-struct RowChain {
-  linalg::GenericOp first, second;
-  std::shared_ptr<RowSteps> steps;
-  SmallVector<Operation *> members; // of the kernel as it was found
-  size_t between = 0;               // steps between the products, roundings of S not counted
-  Value scores, probabilities;
-  Type scoresElement, probabilitiesElement;
-  int64_t rows = 0, columns = 0;
-  int64_t block = 0; // rows of a block
-};
 
 namespace {
 
@@ -182,8 +170,14 @@ std::shared_ptr<RowChain> chainAt(Planner &planner, ArrayRef<Operation *> steps)
   for (Value input : inputs)
     if (input == output->root || chain->steps->writeOf(input, 1) != Use::none)
       return nullptr;
+  if (planner.cores("aiv") < 2 * planner.cores("aic"))
+    return nullptr;
+  chain->width = second->n.size;
+  chain->softmax = findOnlineSoftmax(planner, rowSteps, chain->scores, chain->probabilities);
+  if (chain->softmax && chooseOnline(planner, *chain, *first, *second))
+    return chain;
   chain->block = chooseBlock(*chain, planner.soc());
-  if (chain->block == 0 || planner.cores("aiv") < 2 * planner.cores("aic"))
+  if (chain->block == 0)
     return nullptr;
   if (failed(chain->steps->chooseTiling(chain->first.getLoc(), ceilDiv(chain->block, 2),
                                         vectorBudget(planner), reason)))
@@ -195,64 +189,15 @@ std::shared_ptr<RowChain> chainAt(Planner &planner, ArrayRef<Operation *> steps)
 // Code
 //===------------------------------------------------------------------------------------------===//
 
-// Ops that both kinds of cores share.
-class Ops {
-public:
-  Ops(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
-
-  Value index(int64_t value) { return builder.create<arith::ConstantIndexOp>(loc, value); }
-  template <typename Op> Value make(Value a, Value b) {
-    return builder.createOrFold<Op>(loc, a, b);
-  }
-  Value add(Value a, Value b) { return make<arith::AddIOp>(a, b); }
-  Value mul(Value a, int64_t b) { return make<arith::MulIOp>(a, index(b)); }
-  Value less(Value a, Value b) {
-    return builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, a, b);
-  }
-  scf::ForOp loop(Value count) {
-    auto loop = builder.create<scf::ForOp>(loc, index(0), count, index(1));
-    builder.setInsertionPointToStart(loop.getBody());
-    return loop;
-  }
-  void when(Value condition, llvm::function_ref<void()> body) {
-    OpBuilder::InsertionGuard guard(builder);
-    auto branch = builder.create<scf::IfOp>(loc, condition, /*withElseRegion=*/false);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    body();
-  }
-  void set(Pipe pipe, int64_t id) { builder.create<CrossSetOp>(loc, kGroupMode, pipe, index(id)); }
-  void wait(Pipe pipe, int64_t id) { builder.create<CrossWaitOp>(loc, pipe, index(id)); }
-
-  // Blocks of rows of AI core `core`: the first one, and how many.
-  std::pair<Value, Value> share(Value core, const RowChain &chain, int64_t cores) {
-    int64_t blocks = ceilDiv(chain.rows, chain.block), each = blocks / cores, more = blocks % cores;
-    Value first = mul(core, each), count = index(each);
-    if (more != 0) {
-      first = add(first, make<arith::MinSIOp>(core, index(more)));
-      count = builder.createOrFold<arith::SelectOp>(loc, less(core, index(more)), index(each + 1),
-                                                    index(each));
-    }
-    return {first, count};
-  }
-  Value rowsAt(Value start, const RowChain &chain) {
-    if (chain.rows % chain.block == 0)
-      return index(chain.block);
-    return make<arith::MinSIOp>(index(chain.block), make<arith::SubIOp>(index(chain.rows), start));
-  }
-  // Whether any core has more blocks than slots, so that slots have to come free.
-  static bool reuses(const RowChain &chain, int64_t cores) {
-    return ceilDiv(ceilDiv(chain.rows, chain.block), cores) > kSlots;
-  }
-  // The start of a core's slot for its block `turn`.
-  Value slot(Value core, Value turn, const RowChain &chain) {
-    Value number = add(mul(core, kSlots), make<arith::RemUIOp>(turn, index(kSlots)));
-    return mul(number, chain.block * chain.columns);
-  }
-
-private:
-  OpBuilder &builder;
-  Location loc;
-};
+// Whether any core has more blocks than slots, so that slots have to come free.
+bool reuses(const RowChain &chain, int64_t cores) {
+  return ceilDiv(ceilDiv(chain.rows, chain.block), cores) > kSlots;
+}
+// The start of a core's slot for its block `turn`.
+Value slotOf(ChainOps &ops, Value core, Value turn, const RowChain &chain) {
+  Value number = ops.add(ops.mul(core, kSlots), ops.make<arith::RemUIOp>(turn, ops.index(kSlots)));
+  return ops.mul(number, chain.block * chain.columns);
+}
 
 struct Rings {
   Value scores, probabilities; // tensors of the kernel
@@ -327,7 +272,7 @@ LogicalResult buildCube(Planner &planner, const RowChain &chain, const Tilings &
   if (failed(a) || failed(b) || failed(v) || failed(o) || failed(scores) || failed(probabilities))
     return failure();
   auto [one, two] = makeBuffers(phase, a->element, v->element, tilings, planner.soc());
-  Ops ops(builder, loc);
+  ChainOps ops(builder, loc);
   Value core = builder.create<BlockIdxOp>(loc);
   auto [firstBlock, count] = ops.share(core, chain, cores);
   int64_t tilesOne = TileWalk(first, tilings.one).tiles();
@@ -339,11 +284,11 @@ LogicalResult buildCube(Planner &planner, const RowChain &chain, const Tilings &
   {
     Value here = ops.less(turn, count);
     Value row = ops.mul(ops.add(firstBlock, turn), chain.block);
-    Value start = ops.slot(core, turn, chain);
+    Value start = slotOf(ops, core, turn, chain);
     Value again = builder.create<arith::AndIOp>(
         loc, here,
         builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, turn, ops.index(kSlots)));
-    if (Ops::reuses(chain, cores))
+    if (reuses(chain, cores))
       ops.when(again, [&] { ops.wait(Pipe::FIX, kScoresFree); });
     CubeRun run{.a = *a, .b = *b, .c = *scores};
     run.a.offset = phase.add(a->offset, ops.mul(row, first.m.strides[Contraction::A]));
@@ -364,7 +309,7 @@ LogicalResult buildCube(Planner &planner, const RowChain &chain, const Tilings &
     Value row = ops.mul(ops.add(firstBlock, before), chain.block);
     ops.when(here, [&] { ops.wait(Pipe::MTE2, kRowsFull); });
     CubeRun run{.a = *probabilities, .b = *v, .c = *o};
-    run.a.offset = ops.slot(core, before, chain);
+    run.a.offset = slotOf(ops, core, before, chain);
     run.c.offset = phase.add(o->offset, ops.mul(row, second.m.strides[Contraction::C]));
     run.first = zero;
     run.count = builder.create<arith::SelectOp>(loc, here, ops.index(tilesTwo), zero);
@@ -373,7 +318,7 @@ LogicalResult buildCube(Planner &planner, const RowChain &chain, const Tilings &
     emitCubeTiles(phase, second, tilings.two, two, run);
     Value again = builder.create<arith::AndIOp>(
         loc, here, ops.less(ops.add(before, ops.index(kSlots)), count));
-    if (Ops::reuses(chain, cores))
+    if (reuses(chain, cores))
       ops.when(again, [&] { ops.set(Pipe::MTE2, kRowsFree); });
   }
   return success();
@@ -384,7 +329,7 @@ LogicalResult emitVector(PhaseEmitter &emitter, TileBuffers &buffers, const Tili
                          std::string &why) {
   OpBuilder &builder = emitter.builder();
   Location loc = linalg::GenericOp(chain.first).getLoc();
-  Ops ops(builder, loc);
+  ChainOps ops(builder, loc);
   auto loops = [&](RowSteps::EmitTile emitTile) -> LogicalResult {
     auto scores = emitter.view(rings.scores), probabilities = emitter.view(rings.probabilities);
     if (failed(scores) || failed(probabilities))
@@ -400,11 +345,11 @@ LogicalResult emitVector(PhaseEmitter &emitter, TileBuffers &buffers, const Tili
     Value share = ops.make<arith::CeilDivUIOp>(rows, ops.index(2));
     Value skipped = ops.make<arith::MulIOp>(half, share);
     Value mine = ops.make<arith::MinSIOp>(share, ops.make<arith::SubIOp>(rows, skipped));
-    Value place = ops.slot(core, turn, chain);
+    Value place = slotOf(ops, core, turn, chain);
     ops.wait(Pipe::MTE2, kScoresFull);
     Value again =
         builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, turn, ops.index(kSlots));
-    if (Ops::reuses(chain, cores))
+    if (reuses(chain, cores))
       ops.when(again, [&] { ops.wait(Pipe::MTE3, kRowsFree); });
     {
       OpBuilder::InsertionGuard inner(builder);
@@ -423,7 +368,7 @@ LogicalResult emitVector(PhaseEmitter &emitter, TileBuffers &buffers, const Tili
       if (failed(emitTile(tile)))
         return failure();
     }
-    if (Ops::reuses(chain, cores))
+    if (reuses(chain, cores))
       ops.when(ops.less(ops.add(turn, ops.index(kSlots)), count),
                [&] { ops.set(Pipe::MTE2, kScoresFree); });
     ops.set(Pipe::MTE3, kRowsFull);
@@ -454,6 +399,8 @@ size_t planChain(Planner &planner, const RowChain &chain, ArrayRef<Operation *> 
   if (steps.size() < chain.between + 2 || steps[chain.between + 1] != chain.second ||
       planner.overwritten(chain.first) != chain.scores || !planner.overwritten(chain.second))
     return 0;
+  if (chain.panels > 0)
+    return planOnline(planner, chain, steps, reason);
   auto first = analyseContraction(planner, chain.first, reason);
   auto second = analyseContraction(planner, chain.second, reason);
   if (failed(first) || failed(second))
