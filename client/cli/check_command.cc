@@ -29,6 +29,13 @@ struct Checked {
   absl::Status status;
 };
 
+// Whether a .py file is worth a look: it holds kernels, perhaps in an encoding that is none of ours
+// (two bytes a letter), which the service says.
+bool HoldsKernels(std::string content) {
+  std::erase(content, '\0');
+  return !ScanKernels(content).empty();
+}
+
 // The given files, each once; of a directory, the .py files below it that hold kernels.
 absl::StatusOr<std::vector<std::string>> FindFiles(const std::vector<std::string> &paths) {
   std::vector<std::string> files;
@@ -48,11 +55,17 @@ absl::StatusOr<std::vector<std::string>> FindFiles(const std::vector<std::string
       if (it->path().extension() != ".py" || !it->is_regular_file())
         continue;
       absl::StatusOr<std::string> content = client::ReadFile(it->path().string());
-      if (content.ok() && !ScanKernels(*content).empty())
+      if (!content.ok())
+        return content.status();
+      if (HoldsKernels(*std::move(content)))
         found.push_back(it->path().string());
     }
     if (error)
       return absl::InvalidArgumentError(absl::StrCat(path, ": ", error.message()));
+    if (found.empty()) // what a farm looks at must not pass for want of a letter in its path
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": no .py file below it has a kernel (a function decorated with "
+                             "@asc.kernel)"));
     std::sort(found.begin(), found.end());
     files.insert(files.end(), found.begin(), found.end());
   }

@@ -164,6 +164,11 @@ absl::Status Receive(v1::RunEvent &event, const CallOptions &options, RunResult 
     if (options.on_print)
       options.on_print(event.print());
     break;
+  case v1::RunEvent::kPrints:
+    if (options.on_print)
+      for (const v1::PrintLine &line : event.prints().lines())
+        options.on_print(line);
+    break;
   case v1::RunEvent::kTrace:
     if (options.on_trace)
       options.on_trace(event.trace());

@@ -221,6 +221,8 @@ void addErrorTable(func::FuncOp kernel, v1::LaunchContract *contract) {
     auto row = cast<DictionaryAttr>(attribute);
     v1::ErrorEntry *entry = contract->add_error_table();
     entry->set_code(row.getAs<IntegerAttr>("code").getInt());
+    if (auto name = row.getAs<StringAttr>("name"))
+      entry->set_name(name.str());
     entry->set_message(row.getAs<StringAttr>("message").str());
   }
   kernel.walk([&](ir::CheckOp check) {

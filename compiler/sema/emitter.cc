@@ -320,6 +320,8 @@ Value Emitter::LoadCell(const Cell &cell, const SourceRange &range) {
 namespace {
 
 bool SameFixed(const Value &a, const Value &b) {
+  if (a.IsTensor() && b.IsTensor())
+    return a.tensor.root == b.tensor.root && IsWhole(a.tensor) && IsWhole(b.tensor);
   return a.kind == b.kind && a.dtype == b.dtype && a.text == b.text && a.function == b.function &&
          a.library == b.library;
 }
@@ -370,6 +372,14 @@ Value Emitter::StoreCell(Cell &cell, const Value &value, const SourceRange &rang
                              " on another path; give the two uses different names",
                          cell.range, "the other assignment is here");
   };
+  auto rebound = [&] {
+    return ErrorWithNote("rebound-alias", range,
+                         std::string(name) +
+                             " is a tensor that has a name on one path and another one on the "
+                             "other: which of the two would be decided at run time; put copies "
+                             "there (x.copy() for x)",
+                         cell.range, "the other path is here");
+  };
   switch (cell.kind) {
   case Cell::Kind::Scalar: {
     if (!value.IsScalar())
@@ -402,12 +412,7 @@ Value Emitter::StoreCell(Cell &cell, const Value &value, const SourceRange &rang
       return WholeTensor(cell.dtype, cell.memref);
     }
     if (!value.tensor.fresh && value.tensor.root != cell.memref && unnamed)
-      return ErrorWithNote("rebound-alias", range,
-                           std::string(name) +
-                               " is a tensor that has a name on one path and another one on the "
-                               "other: which of the two would be decided at run time; put copies "
-                               "there (x.copy() for x)",
-                           cell.range, "the other path is here");
+      return rebound();
     if (!value.tensor.fresh && value.tensor.root != cell.memref)
       return ErrorWithNote(
           "rebound-alias", range,
@@ -431,6 +436,8 @@ Value Emitter::StoreCell(Cell &cell, const Value &value, const SourceRange &rang
     return value;
   }
   case Cell::Kind::Fixed:
+    if (!SameFixed(cell.fixed, value) && cell.fixed.IsTensor() && value.IsTensor())
+      return rebound();
     if (!SameFixed(cell.fixed, value))
       return mismatch(Describe(cell.fixed));
     return value;
@@ -442,12 +449,13 @@ Value Emitter::StoreCell(Cell &cell, const Value &value, const SourceRange &rang
 
 // ---- Run-time checks ----
 
-void Emitter::Check(const SourceRange &range, mlir::Value ok, mlir::Value value, mlir::Value bound,
-                    const std::string &message) {
+void Emitter::Check(std::string_view name, const SourceRange &range, mlir::Value ok,
+                    mlir::Value value, mlir::Value bound, const std::string &message) {
   if (!checks_)
     return;
   auto code = static_cast<int64_t>(errors_.size() + 1);
   errors_.push_back(b_.getDictionaryAttr({b_.getNamedAttr("code", b_.getI64IntegerAttr(code)),
+                                          b_.getNamedAttr("name", b_.getStringAttr(name)),
                                           b_.getNamedAttr("message", b_.getStringAttr(message))}));
   mlir::Location loc = Loc(range);
   auto index = [&](mlir::Value v) -> mlir::Value {

@@ -275,8 +275,9 @@ public:
 
   // ---- Run-time checks ----
   // Reports `message` at run time when `ok` (i1) is false; {value} and {bound} are filled in.
-  void Check(const SourceRange &range, mlir::Value ok, mlir::Value value, mlir::Value bound,
-             const std::string &message);
+  // `name` is the diagnostic's code, the same as when the compiler proves it.
+  void Check(std::string_view name, const SourceRange &range, mlir::Value ok, mlir::Value value,
+             mlir::Value bound, const std::string &message);
   // Prints a text with a field for each value at run time; `code`: see asc.print.
   void Print(const SourceRange &range, const std::string &format, const std::vector<Value> &values,
              int64_t code);

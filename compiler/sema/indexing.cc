@@ -78,7 +78,7 @@ Index Emitter::NormalizeIndex(const SourceRange &range, const Value &v, int axis
       return {};
     }
     mlir::Value ok = b_.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, wrapped, bound);
-    Check(range, ok, i, bound,
+    Check("out-of-bounds", range, ok, i, bound,
           "index {value} is out of bounds for axis " + std::to_string(axis) + " with size {bound}");
     wrapped = b_.create<arith::SelectOp>(loc, ok, wrapped, zero);
   }

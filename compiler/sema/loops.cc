@@ -351,7 +351,8 @@ void Emitter::EmitCountedLoop(const For *s, const Value &range_value, size_t axi
       mlir::Value up = ops.Compare(CompareOp::Gt, by, zero, t);
       mlir::Value nonzero = ops.Compare(CompareOp::Ne, by, zero, t);
       if (!step.IsConstantInt())
-        Check(s->iter->range, nonzero, nullptr, nullptr, "range() step must not be zero");
+        Check("bad-range", s->iter->range, nonzero, nullptr, nullptr,
+              "the step of range() must not be zero");
       // Distance and step as unsigned numbers, which hold any of them.
       mlir::Value size = ops.Select(up, by, ops.Negate(by, t));
       size = ops.Select(nonzero, size, one);

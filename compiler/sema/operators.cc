@@ -173,8 +173,8 @@ Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
         !(y.range.high && *y.range.high < 0)) {
       mlir::Value divisor = SsaAs(y, t);
       ScalarOps ops = Ops(range);
-      Check(range, ops.Compare(CompareOp::Ne, divisor, ops.Int(t, 0), t), nullptr, nullptr,
-            "integer division or modulo by zero");
+      Check("division-by-zero", range, ops.Compare(CompareOp::Ne, divisor, ops.Int(t, 0), t),
+            nullptr, nullptr, "integer division or modulo by zero");
     }
   }
   if ((op == BinaryOp::Shl || op == BinaryOp::Shr) && y.IsConstant() && y.constant->i < 0)
@@ -185,7 +185,7 @@ Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
     if (ok.IsInvalid())
       return ok;
     if (ok.IsConstant() ? ok.constant->i == 0 : ok.proved != true)
-      Check(range, Ssa(ok), nullptr, nullptr, "negative shift count");
+      Check("negative-shift", range, Ssa(ok), nullptr, nullptr, "negative shift count");
   }
   if (op == BinaryOp::Pow && !IsFloat(t) && !IsUnsigned(y.dtype) && !y.IsConstant() && checks_) {
     Value ok = CompareValues(range, CompareOp::Ge, y, Value::WeakInt(0));
@@ -197,7 +197,7 @@ Value Emitter::Binary(const SourceRange &range, BinaryOp op, Value x, Value y) {
     if (ok.IsInvalid())
       return ok;
     if (!ok.IsConstant() && ok.proved != true)
-      Check(range, Ssa(ok), nullptr, nullptr,
+      Check("negative-power", range, Ssa(ok), nullptr, nullptr,
             "an integer to a negative power; cast one to a float");
   }
   if (op == BinaryOp::Pow && IsFloat(t) && y.IsConstant()) {

@@ -220,7 +220,7 @@ void Emitter::Assertion(const SourceRange &range, const Value &condition,
     if (!shown)
       branch.erase();
   }
-  Check(range, ok, nullptr, nullptr, text);
+  Check("assertion-failed", range, ok, nullptr, nullptr, text);
 }
 
 void Emitter::EvaluateInVain(const std::function<void()> &evaluate) {

@@ -18,6 +18,26 @@ namespace {
 // Larger systems are left to the sanitizer.
 constexpr unsigned kMaxSampleDims = 8;
 
+// Whether an integer point is found where all conditions hold. They are searched in groups that
+// share no dims, each of them small.
+bool HasPoint(std::vector<AffineCondition> left, size_t dims) {
+  while (!left.empty()) {
+    std::vector<AffineCondition> group = RelevantConditions(left, left.back().expr, dims);
+    if (group.empty())
+      return false; // a constant that does not hold
+    auto set = ToConstraints(group, dims);
+    if (!set || set->getNumDimVars() > kMaxSampleDims || set->getNumVars() > kMaxSampleVariables ||
+        mlir::presburger::Simplex(*set).isEmpty() || !set->findIntegerSample())
+      return false;
+    std::erase_if(left, [&](const AffineCondition &c) {
+      return llvm::any_of(group, [&](const AffineCondition &taken) {
+        return taken.expr == c.expr && taken.is_equality == c.is_equality;
+      });
+    });
+  }
+  return true;
+}
+
 // How a statement combines a variable with new values, as a class whose members may be reordered
 // with each other; "" when it is no reduction.
 // `own_reads` gets the reads of it that are part of that.
@@ -271,13 +291,10 @@ bool Emitter::Meet(const Access &x, const Access &y, size_t k) {
       break; // the same again
     std::vector<AffineCondition> all = conditions;
     all.push_back({differs, false});
-    auto set = ToConstraints(RelevantConditions(all, differs, total), total);
-    if (!set || set->getNumDimVars() > kMaxSampleDims || set->getNumVars() > kMaxSampleVariables)
-      continue;
-    if (mlir::presburger::Simplex(*set).isEmpty())
-      continue;
     auto everything = ToConstraints(all, total);
-    if (everything && !mlir::presburger::Simplex(*everything).isEmpty() && set->findIntegerSample())
+    if (!everything || mlir::presburger::Simplex(*everything).isEmpty())
+      continue;
+    if (HasPoint(std::move(all), total))
       return true;
   }
   return false;

@@ -129,7 +129,7 @@ std::optional<Index> Emitter::RunTimeStart(const SourceRange &range, const Value
   if (checks_) {
     mlir::Value ok =
         b_.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ule, first, constant(last));
-    Check(range, ok, i, constant(size),
+    Check("out-of-bounds", range, ok, i, constant(size),
           "the slice of " + std::to_string(length) + " elements from {value} leaves axis " +
               std::to_string(axis) + " with size {bound}, where Python would give fewer");
     first = b_.create<arith::SelectOp>(loc, ok, first, constant(0));

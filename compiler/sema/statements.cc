@@ -186,10 +186,8 @@ Value Emitter::EvalTest(const Expr *test) {
 FlowEnd Emitter::EmitIf(const If *s, const StmtList &rest, bool &rest_consumed,
                         std::optional<StmtList> &decided) {
   Value c = EvalTest(s->test);
-  if (c.IsInvalid()) {
-    // Look for further errors in the branches, in the order of the text.
-    return FlowEnd::Falls;
-  }
+  if (c.IsInvalid()) // the branches have errors of their own
+    c = Value::Scalar(DType::Bool, Ops(s->range).Int(DType::Bool, 0));
   StmtList then_list = ToList(s->body), else_list = ToList(s->orelse);
   if (c.IsConstant()) {
     // Decided here: the other branch does not exist, its types included.
@@ -685,6 +683,17 @@ void Emitter::EmitReturn(const Return *s) {
   if (f.flow->returns_only_at_end) {
     f.result = v;
     return;
+  }
+  if (v.IsTensor() && !v.tensor.fresh) {
+    if (frames_.size() == 1) {
+      v.tensor.fresh = true; // the caller gets a copy in any case
+    } else if (f.result_cell->kind == Cell::Kind::Unset && v.tensor.root == v.tensor.storage &&
+               IsWhole(v.tensor)) {
+      // The same tensor on all paths: it is named, not copied.
+      f.result_cell->kind = Cell::Kind::Fixed;
+      f.result_cell->fixed = v;
+      f.result_cell->range = s->range;
+    }
   }
   // Only the memory of the kernel's own results is typed by annotations; cells widen.
   StoreCell(*f.result_cell, v, s->range, "the result", nullptr);

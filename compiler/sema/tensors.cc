@@ -23,20 +23,6 @@ bool IsZero(const Index &i) {
   return c && c.getValue() == 0;
 }
 
-// Whether the view is all of its memref, axes in order.
-bool IsWhole(const Tensor &t) {
-  auto type = mlir::cast<mlir::MemRefType>(t.root.getType());
-  if (!t.fixed.empty() || t.dims.size() != static_cast<size_t>(type.getRank()))
-    return false;
-  for (size_t i = 0; i < t.dims.size(); ++i) {
-    const TensorDim &d = t.dims[i];
-    if (d.root != static_cast<int>(i) || d.step != 1 || !IsZero(d.offset) ||
-        d.size != type.getDimSize(static_cast<unsigned>(i)))
-      return false;
-  }
-  return true;
-}
-
 bool SameIndex(const Index &a, const Index &b) { return a.expr == b.expr && a.value == b.value; }
 
 bool SameView(const Tensor &a, const Tensor &b) {
@@ -53,6 +39,19 @@ bool SameView(const Tensor &a, const Tensor &b) {
 }
 
 } // namespace
+
+bool IsWhole(const Tensor &t) {
+  auto type = mlir::cast<mlir::MemRefType>(t.root.getType());
+  if (!t.fixed.empty() || t.dims.size() != static_cast<size_t>(type.getRank()))
+    return false;
+  for (size_t i = 0; i < t.dims.size(); ++i) {
+    const TensorDim &d = t.dims[i];
+    if (d.root != static_cast<int>(i) || d.step != 1 || !IsZero(d.offset) ||
+        d.size != type.getDimSize(static_cast<unsigned>(i)))
+      return false;
+  }
+  return true;
+}
 
 // Temporaries are made once a run of the kernel, or once an iteration of the innermost parallel
 // loop around: iterations may run at the same time, and nothing in one outlives it.

@@ -79,6 +79,9 @@ struct Tensor {
   }
 };
 
+// Whether the view is all of its memref, axes in order.
+bool IsWhole(const Tensor &t);
+
 // A condition that holds exactly where `expr >= 0` (or `expr == 0`).
 struct AffineCondition {
   mlir::AffineExpr expr;

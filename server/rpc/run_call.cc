@@ -12,6 +12,9 @@ constexpr int64_t kChunkBytes = 1 << 20;
 // Lines that wait for a slow reader at most: a kernel that prints must not fill the daemon's
 // memory.
 constexpr size_t kMaxWaiting = 100'000;
+// Of lines in one message, with what a line has beside its text.
+constexpr size_t kMaxPrintBytes = 64 << 10;
+constexpr size_t kLineOverhead = 32;
 // Events that may wait before a piece of a trace waits with its run, and how long that may take.
 constexpr size_t kMaxBeforeTrace = 16;
 constexpr auto kTracePatience = std::chrono::seconds(30);
@@ -177,13 +180,31 @@ bool RunCall::NextOutput(v1::RunEvent *event) {
   return false;
 }
 
+// The event that waits longest; lines that wait with it go along, since a message costs more than a
+// line.
+void RunCall::TakeWaiting() {
+  writing_event_ = std::move(queue_.front());
+  queue_.pop_front();
+  if (!writing_event_.has_print() || queue_.empty() || !queue_.front().has_print())
+    return;
+  v1::RunEvent first = std::move(writing_event_);
+  writing_event_.Clear();
+  v1::PrintLines &lines = *writing_event_.mutable_prints();
+  *lines.add_lines() = std::move(*first.mutable_print());
+  size_t bytes = lines.lines(0).text().size();
+  while (!queue_.empty() && queue_.front().has_print() && bytes < kMaxPrintBytes) {
+    bytes += queue_.front().print().text().size() + kLineOverhead;
+    *lines.add_lines() = std::move(*queue_.front().mutable_print());
+    queue_.pop_front();
+  }
+}
+
 void RunCall::Continue() {
   if (writing_ || ended_)
     return;
   writing_event_.Clear();
   if (!queue_.empty()) {
-    writing_event_ = std::move(queue_.front());
-    queue_.pop_front();
+    TakeWaiting();
     link_->room.notify_all();
   } else if (!flow_done_) {
     return;

@@ -43,6 +43,7 @@ private:
   void Continue();
   // False: there is no output left.
   bool NextOutput(v1::RunEvent *event);
+  void TakeWaiting();
   void End(const grpc::Status &status);
 
   ServiceContext &service_;

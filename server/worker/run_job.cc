@@ -384,6 +384,8 @@ void DeviceRunner::Launch::ReportError(const device::LaunchOutcome &outcome) {
         absl::StrReplaceAll(entry.message(), {{"{value}", absl::StrCat(outcome.error_value)},
                                               {"{bound}", absl::StrCat(outcome.error_bound)}}));
     *diagnostic.mutable_range() = entry.range();
+    if (!entry.name().empty())
+      diagnostic.set_code(entry.name());
   }
   if (!outcome.error_message.empty())
     diagnostic.set_message(outcome.error_message);

@@ -122,3 +122,29 @@ def test_what_was_mistyped_ends_with_2(pyasc, tmp_path, words, says):
     (tmp_path / "k.py").write_text("@asc.kernel\ndef k(x: asc.float32[N]):\n    x[0] = 1.0\n")
     done = pyasc("check", *words, folder=tmp_path)
     assert done.returncode == 2 and says in done.stderr
+
+
+def test_a_folder_that_holds_nothing_to_check_does_not_pass(pyasc, tmp_path):
+    (tmp_path / "host.py").write_text("print('no kernel')\n")
+    done = pyasc("check", ".", folder=tmp_path)
+    assert done.returncode == 2 and "no .py file below it has a kernel" in done.stderr
+    (tmp_path / "k.py").write_text("@asc.kernel\ndef k(x: asc.float32[N]):\n    x[0] = 1.0\n")
+    assert pyasc("check", ".", folder=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_a_file_of_a_folder_that_is_not_utf_8_is_an_error(pyasc, tmp_path, encoding):
+    text = "@asc.kernel\ndef k(x: asc.float32[N]):\n    x[0] = 1.0  # \xe9\n"
+    (tmp_path / "k.py").write_bytes(text.encode(encoding))
+    done = pyasc("check", ".", folder=tmp_path)
+    assert done.returncode == 1 and "the source is not valid UTF-8 [invalid-utf8]" in done.stdout
+
+
+def test_more_kernels_than_are_checked_at_a_time_are_an_error(pyasc, tmp_path):
+    kernels = ["@asc.kernel\ndef k{}(x: asc.float32[N]):\n    x[0] = 1.0\n".format(i)
+               for i in range(257)]
+    (tmp_path / "k.py").write_text("".join(kernels))
+    done = pyasc("check", "k.py", folder=tmp_path)
+    assert done.returncode == 1
+    assert "k.py:770:5: error: this file has 257 kernels, more than the 256 that are checked at a " \
+        "time; split it [too-many-kernels]" in done.stdout

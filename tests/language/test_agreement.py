@@ -45,15 +45,14 @@ def answer(driver, source, server, args):
     try:
         return drivers.run(driver, source, args, server), None
     except Wrong as wrong:
-        # A compiler need not know an error's name when it happens in the run.
-        return None, (wrong.kind, wrong.code if wrong.kind == "compile" else "", wrong.line)
+        return None, (wrong.kind, wrong.code, wrong.line)
 
 
 def check(source, driver, server, make=arguments):
     expected, error = answer("interpreter", source, None, make())
     got, met = answer(driver, source, server, make())
     if met and error and met[:2] == ("compile", "out-of-bounds") and error[0] == "run":
-        met = ("run", "", met[2])  # proven, where the interpreter has to run into it
+        met = ("run", *met[1:])  # proven, where the interpreter has to run into it
     assert met == error
     if error is not None:
         return

@@ -58,6 +58,8 @@ class Result:
                 self.stages.append(event.progress.stage)
             elif kind == "print":
                 self.prints.append(event.print)
+            elif kind == "prints":
+                self.prints += event.prints.lines
             elif kind == "output":
                 self.types[event.output.name] = event.output.tensor.type
                 self.outputs[event.output.name] = event.output.tensor.inline_data
@@ -326,7 +328,8 @@ def test_prints_of_a_run_that_crashes_are_not_lost(daemon):
 def test_prints_come_while_the_kernel_runs(daemon):
     call = daemon.execution.Run(
         messages(start_message("x @run-print=2 @run-hang ", data=floats(1, 2, 3, 4))))
-    lines = (e.print.text for e in call if e.WhichOneof("kind") == "print")
+    lines = (line.text for e in call if e.WhichOneof("kind") in ("print", "prints")
+             for line in (e.prints.lines if e.WhichOneof("kind") == "prints" else [e.print]))
     assert [next(lines), next(lines)] == ["line 0", "line 1"]
     call.cancel()
 

@@ -234,6 +234,9 @@ class Service:
                 stage[0] = event.progress.stage
             elif kind == "print":
                 on_print(event.print)
+            elif kind == "prints":
+                for line in event.prints.lines:
+                    on_print(line)
             elif kind == "done":
                 done = event.done
         if done is None:

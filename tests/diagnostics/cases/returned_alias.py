@@ -8,11 +8,15 @@ def expression(x: asc.float32[N], n: int):
     return asc.sum(b)
 
 
-@asc.kernel
-def result(x: asc.float32[N], n: int):
+def either(x, n):
     if n > 2:
         return x * 2
     return x
+
+
+@asc.kernel
+def result(x: asc.float32[N], n: int):
+    return asc.sum(either(x, n))
 
 
 @asc.kernel

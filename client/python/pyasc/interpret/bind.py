@@ -112,21 +112,27 @@ class Binder:
         if given.shape is None:
             if has_dims or any_tensor:
                 raise self.fail(p, "type-mismatch", f"parameter '{p.name}' is a tensor, and the "
-                                f"argument is a {given.t.name} scalar")
+                                f"argument is {describe(given)}")
             want = t or given.t
             # `float` takes an int, as in Python; asc.float32 is a type and does not.
             widens = python and want.is_float and given.t.is_int
             if not widens and (want.is_float != given.t.is_float
                                or (want is BOOL) != (given.t is BOOL)):
-                hint = "; write the number with a point: 2.0" \
-                    if want.is_float and given.t.is_int else ""
-                raise self.fail(p, "type-mismatch", f"parameter '{p.name}' is {want.name}, and the "
-                                f"argument is {given.t.name}{hint}")
+                hint = ""
+                if want.is_float and given.t.is_int:
+                    hint = "; write the number with a point (2.0), or annotate the parameter float"
+                elif want.is_int and given.t.is_float:
+                    hint = "; pass a whole number, or annotate the parameter float"
+                kind = {"bool": "a bool", "int64": "an int", "float32": "a float"}
+                raise self.fail(p, "type-mismatch", f"parameter '{p.name}' is "
+                                f"{name if python else want.name}, and the argument is "
+                                f"{kind.get(given.t.name, given.t.name)}{hint}")
             self.check_dtype(want, p.node)
             p.t, p.value = want, Unknown(want)
             return
         if python:
-            raise self.fail(p, "type-mismatch", f"parameter '{p.name}' is a {name}, and the argument "
+            raise self.fail(p, "type-mismatch", f"parameter '{p.name}' is "
+                            f"{'an' if name[0] == 'i' else 'a'} {name}, and the argument "
                             f"is an array; annotate it asc.{given.t.name}[...] or asc.tensor")
         if t is not None and t is not given.t:
             raise self.fail(p, "type-mismatch", f"parameter '{p.name}' is {t.name}, and the argument "
@@ -252,6 +258,9 @@ class Binder:
                              "arithmetic on them", d)
         constant, unknown, factor = linear
         if not unknown:
+            if constant < 0:
+                raise self.fault("bad-annotation", f"an axis of a shape has {constant} elements "
+                                 "here; a size is 0 or more", d)
             if constant != actual:
                 raise self.mismatch(item, constant)
         elif factor:

@@ -106,12 +106,19 @@ class Compiled:
         translator.symbols = {n: size for n, (size, _) in binder.symbols.items()}
         translator.return_node = None
         unit, name, result = translator.kernel(function, values)
-        self.shape = ops.broadcast(*(p.value for p in self.parameters if p.elementwise)) \
-            if self.elementwise else None
+        self.shape = self._elements() if self.elementwise else None
         self.results = self._results(result, translator, binder)
         self._find_written(translator)
         self.codes = {}
         self.call = self._compile(unit, name)
+
+    def _elements(self):
+        """The shape that a kernel of scalars is applied over."""
+        try:
+            return ops.broadcast(*(p.value for p in self.parameters if p.elementwise))
+        except Fault as fault:
+            fault.node, fault.file = self.function.node, self.function.file
+            raise
 
     def _check_elementwise(self):
         if not self.elementwise:
@@ -414,7 +421,7 @@ def run_files(files, kernel, arguments, constants=(), options=None, shuffle=None
         finally:
             runtime.end_prints()
         return Outcome(results, run.prints, compiled.written)
-    except (Fault, UnboundLocalError, RecursionError) as error:
+    except (Fault, UnboundLocalError, RecursionError, MemoryError) as error:
         raise Failed([_run_diagnostic(error, compiled)]) from error
     finally:
         run.prints, run.shuffle, run.echo, run.partial = saved
@@ -425,6 +432,11 @@ def _run_diagnostic(error, compiled):
         error = Fault("possibly-unbound", str(error)).with_traceback(error.__traceback__)
     elif isinstance(error, RecursionError):
         error = Fault("recursion", "calls are nested too deep").with_traceback(error.__traceback__)
+    elif isinstance(error, MemoryError):
+        text = str(error)
+        error = Fault("out-of-memory", "the tensors of the kernel need more memory than there is"
+                      + (f": {text[0].lower()}{text[1:]}" if text else "")
+                      ).with_traceback(error.__traceback__)
     files = compiled.program.files
     if isinstance(error, Fault) and error.node is not None:
         place, text = _place_of(error.node, error.file, files)

@@ -51,7 +51,7 @@ def cast_items(items, types):
 def indices(r):
     start, stop, step = (int(p) for p in r.parts)
     if step == 0:
-        raise Fault("bad-range", "range() step must not be zero")
+        raise Fault("bad-range", "the step of range() must not be zero")
     return map(np.int64, range(start, stop, step))
 
 
