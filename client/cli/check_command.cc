@@ -33,6 +33,8 @@ struct Checked {
 // (two bytes a letter), which the service says.
 bool HoldsKernels(std::string content) {
   std::erase(content, '\0');
+  // A mark of the byte order stands before the first line.
+  content.erase(0, std::min(content.find_first_not_of("\xEF\xBB\xBF\xFE\xFF"), content.size()));
   return !ScanKernels(content).empty();
 }
 

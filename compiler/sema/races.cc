@@ -22,9 +22,13 @@ constexpr unsigned kMaxSampleDims = 8;
 // share no dims, each of them small.
 bool HasPoint(std::vector<AffineCondition> left, size_t dims) {
   while (!left.empty()) {
+    if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(left.back().expr)) {
+      if (constant.getValue() < 0 || (left.back().is_equality && constant.getValue() != 0))
+        return false;
+      left.pop_back();
+      continue;
+    }
     std::vector<AffineCondition> group = RelevantConditions(left, left.back().expr, dims);
-    if (group.empty())
-      return false; // a constant that does not hold
     auto set = ToConstraints(group, dims);
     if (!set || set->getNumDimVars() > kMaxSampleDims || set->getNumVars() > kMaxSampleVariables ||
         mlir::presburger::Simplex(*set).isEmpty() || !set->findIntegerSample())

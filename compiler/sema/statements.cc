@@ -97,6 +97,18 @@ std::optional<BinaryOp> ToBinaryOp(Operator op) {
   return std::nullopt;
 }
 
+// Tensors as results that nothing else names.
+Value Unnamed(Value v) {
+  if (v.IsTensor())
+    v.tensor.fresh = true;
+  if (v.IsTuple()) {
+    v.items = std::make_shared<std::vector<Value>>(*v.items);
+    for (Value &item : *v.items)
+      item = Unnamed(std::move(item));
+  }
+  return v;
+}
+
 } // namespace
 
 FlowEnd Emitter::EmitBody(const StmtList &body) {
@@ -684,16 +696,14 @@ void Emitter::EmitReturn(const Return *s) {
     f.result = v;
     return;
   }
-  if (v.IsTensor() && !v.tensor.fresh) {
-    if (frames_.size() == 1) {
-      v.tensor.fresh = true; // the caller gets a copy in any case
-    } else if (f.result_cell->kind == Cell::Kind::Unset && v.tensor.root == v.tensor.storage &&
-               IsWhole(v.tensor)) {
-      // The same tensor on all paths: it is named, not copied.
-      f.result_cell->kind = Cell::Kind::Fixed;
-      f.result_cell->fixed = v;
-      f.result_cell->range = s->range;
-    }
+  if (frames_.size() == 1) {
+    v = Unnamed(std::move(v)); // the caller gets a copy in any case
+  } else if (v.IsTensor() && !v.tensor.fresh && f.result_cell->kind == Cell::Kind::Unset &&
+             v.tensor.root == v.tensor.storage && IsWhole(v.tensor)) {
+    // The same tensor on all paths: it is named, not copied.
+    f.result_cell->kind = Cell::Kind::Fixed;
+    f.result_cell->fixed = v;
+    f.result_cell->range = s->range;
   }
   // Only the memory of the kernel's own results is typed by annotations; cells widen.
   StoreCell(*f.result_cell, v, s->range, "the result", nullptr);
