@@ -44,7 +44,7 @@ COMPILE_ERRORS = {
     "return A[True]": ("bad-index", "bool", 6),
     "return A[0, 0]": ("too-many-indices", "1 axis", 6),
     "return A[A > 0]": ("unsupported-mask", "asc.where", 6),
-    "if A > 0:\n        return A": ("ambiguous-truth", "asc.any", 6),
+    "if A > 0:\n        A[0] = 1": ("ambiguous-truth", "asc.any", 6),
     "if A[0] > 0:\n        x = 1\n    return x": ("possibly-unbound", "'x'", 8),
     "y = x\n    x = 1": ("unbound-variable", "'x'", 6),
     "if A[0] > 0:\n        return A[0]": ("missing-return", "some paths", 5),
