@@ -100,17 +100,19 @@ void ControlScope::Close(bool may_skip) {
     binding.last_stores.clear();
 }
 
+static Stmts AsStmts(const StmtList &list) {
+  return {const_cast<Stmt *const *>(reinterpret_cast<const Stmt *const *>(list.data())),
+          list.size()};
+}
+
 Names AssignedIn(const StmtList &stmts) {
   Names names;
-  ForEachStatement(
-      Stmts(const_cast<Stmt *const *>(reinterpret_cast<const Stmt *const *>(stmts.data())),
-            stmts.size()),
-      [&](const Stmt *s) {
-        ForEachExprOf(s, [&](const Expr *e) {
-          CollectTargets(e, names);
-          return false;
-        });
-      });
+  ForEachStatement(AsStmts(stmts), [&](const Stmt *s) {
+    ForEachExprOf(s, [&](const Expr *e) {
+      CollectTargets(e, names);
+      return false;
+    });
+  });
   return names;
 }
 
@@ -139,6 +141,14 @@ Names ReboundIn(Stmts stmts) {
       });
   });
   return names;
+}
+
+Names ReboundIn(const StmtList &stmts) { return ReboundIn(AsStmts(stmts)); }
+
+void KeepUpdatedTensors(const Environment &env, const Names &rebound, Names &assigned) {
+  for (const auto &[name, binding] : env)
+    if (binding.value && binding.value->IsTensor() && !rebound.count(name))
+      assigned.erase(name);
 }
 
 bool SameExpr(const Expr *a, const Expr *b) {

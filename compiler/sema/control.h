@@ -40,6 +40,10 @@ Names AssignedIn(const StmtList &stmts);
 Names SummedIn(syntax::Stmts stmts);
 // Names that some statement inside binds anew, other than by an augmented assignment.
 Names ReboundIn(syntax::Stmts stmts);
+Names ReboundIn(const StmtList &stmts);
+// Takes from `assigned` the tensors that are only updated in place, as by `x += 1`: their names
+// stay bound to what they are. `rebound`: what the regions bind anew.
+void KeepUpdatedTensors(const Environment &env, const Names &rebound, Names &assigned);
 // Whether two expressions are the same text in effect.
 bool SameExpr(const syntax::Expr *a, const syntax::Expr *b);
 // `x = x + e` as the operation that updates x: its BinOp, else null.

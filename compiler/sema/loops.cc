@@ -101,15 +101,9 @@ FlowEnd Emitter::EmitFor(const For *s) {
   }
   const StatementFlow &flow = frame().flow->statements.at(s);
   bool parallel = range_value.text == "parallel_for" || range_value.text == "grid";
-  // Names of tensors that are only updated in place stay what they are.
   Names assigned = flow.assigned, rebound = ReboundIn(Stmts(&*s->body.begin(), s->body.size()));
   CollectTargets(s->target, rebound);
-  for (std::string_view name : flow.assigned) {
-    auto it = frame().env.find(name);
-    if (it != frame().env.end() && it->second.value && it->second.value->IsTensor() &&
-        !rebound.count(name))
-      assigned.erase(name);
-  }
+  KeepUpdatedTensors(frame().env, rebound, assigned);
   Names homes = flow.live_out;
   homes.insert(flow.carried.begin(), flow.carried.end());
   if (parallel)
@@ -188,7 +182,9 @@ FlowEnd Emitter::EmitElse(const Stmt *s, Stmts orelse, mlir::Value broken) {
     return EmitBody(ToList(orelse));
   StmtList list = ToList(orelse);
   // Unlike code that a jump goes past, what follows a skipped else is reached.
-  ControlScope scope(*this, orelse[0]->range, AssignedIn(list),
+  Names assigned = AssignedIn(list);
+  KeepUpdatedTensors(frame().env, ReboundIn(orelse), assigned);
+  ControlScope scope(*this, orelse[0]->range, std::move(assigned),
                      frame().flow->statements.at(s).live_out);
   mlir::Value any;
   for (mlir::Value flag : flags) {
@@ -414,12 +410,7 @@ void Emitter::EmitLoopBody(const For *s, const Value &item) {
   const StatementFlow &flow = frame().flow->statements.at(s);
   Names assigned = flow.assigned, rebound = ReboundIn(s->body);
   CollectTargets(s->target, rebound);
-  for (std::string_view name : flow.assigned) {
-    auto it = frame().env.find(name);
-    if (it != frame().env.end() && it->second.value && it->second.value->IsTensor() &&
-        !rebound.count(name))
-      assigned.erase(name);
-  }
+  KeepUpdatedTensors(frame().env, rebound, assigned);
   ControlScope inner(*this, s->range, assigned, {});
   inner.EnterIteration();
   loops_.back().region_depth = region_depth_;
@@ -537,12 +528,7 @@ FlowEnd Emitter::EmitWhile(const While *s) {
   SourceRange range = s->range;
   mlir::Location loc = Loc(range);
   Names assigned = flow.assigned, rebound = ReboundIn(s->body);
-  for (std::string_view name : flow.assigned) {
-    auto it = frame().env.find(name);
-    if (it != frame().env.end() && it->second.value && it->second.value->IsTensor() &&
-        !rebound.count(name))
-      assigned.erase(name);
-  }
+  KeepUpdatedTensors(frame().env, rebound, assigned);
   Names homes = flow.live_out;
   homes.insert(flow.carried.begin(), flow.carried.end());
   LoopContext loop;

@@ -258,6 +258,10 @@ FlowEnd Emitter::EmitIf(const If *s, const StmtList &rest, bool &rest_consumed,
   SourceRange range = s->range;
   mlir::Location loc = Loc(range);
 
+  Names rebound = ReboundIn(then_list);
+  rebound.merge(ReboundIn(else_list));
+  CollectTargets(s->test, rebound);
+  KeepUpdatedTensors(frame().env, rebound, assigned);
   ControlScope scope(*this, range, assigned, homes);
   mlir::Block *then_block = nullptr, *else_block = nullptr;
   if (is_affine && !with_else) {

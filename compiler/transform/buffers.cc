@@ -82,8 +82,11 @@ bool overwritesOutput(linalg::GenericOp generic) {
   if (generic.getNumDpsInits() != 1 || generic.getNumReductionLoops() != 0)
     return false;
   OpOperand &out = *generic.getDpsInitOperand(0);
+  // An input may be the output: memory that is read before anything wrote it.
   return generic.getMatchingIndexingMap(&out).isPermutation() &&
-         !generic.payloadUsesValueFromOperand(&out);
+         !generic.payloadUsesValueFromOperand(&out) &&
+         llvm::none_of(generic.getDpsInputs(),
+                       [&](Value input) { return rootBuffer(input) == rootBuffer(out.get()); });
 }
 
 bool isPlainCopy(linalg::GenericOp generic) {
