@@ -298,6 +298,75 @@ private:
         return false;
       }
     }
+    return guardViews();
+  }
+
+  // An operation with a dimension that has no elements does nothing, but the views that it is given
+  // are made, and those of other dimensions may lie outside of their buffers then: a guard keeps
+  // such an operation from running.
+  bool guardViews() {
+    std::vector<LinearForm> sizes; // of all dimensions, less one
+    bool mayHaveNone = false;
+    for (unsigned d = 0; d < plan.dimensions.size(); ++d) {
+      unsigned y = variableOf(d);
+      std::vector<LinearForm> lowers, uppers;
+      for (const Constraint &constraint : plan.dimensions[d].interval) {
+        (constraint.form[y] > 0 ? lowers : uppers).push_back(constraint.form);
+        if (constraint.isEquality)
+          (constraint.form[y] > 0 ? uppers : lowers).push_back(*constraint.form.times(-1));
+      }
+      for (const LinearForm &lower : lowers)
+        for (const LinearForm &upper : uppers) {
+          auto size = lower.plus(upper);
+          if (!size || lower[y] != 1 || upper[y] != -1)
+            return viewsLieInside() ||
+                   fail("a loop that may have no iterations is around an index");
+          mayHaveNone |= !isImplied(*size);
+          sizes.push_back(*size);
+        }
+    }
+    if (mayHaveNone && !viewsLieInside())
+      for (const LinearForm &size : sizes)
+        addGuard({size, false});
+    return true;
+  }
+
+  bool isImplied(const LinearForm &form) {
+    System system(totalVariables());
+    for (const Constraint &constraint : context)
+      system.add(constraint);
+    return system.implies(form, cache);
+  }
+
+  // Whether the view of each operand lies inside of its buffer, whatever dimensions it does not
+  // have.
+  bool viewsLieInside() {
+    for (const Access &access : statement.accesses) {
+      auto type = llvm::cast<mlir::MemRefType>(access.memref.getType());
+      for (auto [axis, row] : llvm::enumerate(access.rows)) {
+        if (type.isDynamicDim(axis))
+          return false;
+        System system(totalVariables());
+        for (const Constraint &constraint : context)
+          system.add(constraint);
+        for (const Constraint &constraint : plan.guards)
+          system.add(constraint);
+        DimensionUse use = useOf(nest, plan, row);
+        if (use.dimension)
+          use.window.push_back({*use.dimension, use.stride});
+        std::optional<LinearForm> index = use.offset;
+        for (auto [d, factor] : use.window) {
+          for (const Constraint &constraint : plan.dimensions[d].interval)
+            system.add(constraint);
+          index = index->plus(LinearForm::ofVariable(variableOf(d)), factor);
+          if (!index)
+            return false;
+        }
+        auto rest = LinearForm::ofConstant(type.getDimSize(axis) - 1).plus(*index, -1);
+        if (!rest || !system.implies(*index, cache) || !system.implies(*rest, cache))
+          return false;
+      }
+    }
     return true;
   }
 

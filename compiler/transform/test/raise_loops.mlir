@@ -226,6 +226,29 @@ func.func @window(%x: memref<30xf32>, %w: memref<5xf32>, %y: memref<13xf32>) att
   return
 }
 
+// Where the reduction has no elements, the view of what it is added to would leave the tensor.
+// CHECK-LABEL: func.func @no_elements(
+// CHECK: affine.for %[[I:.*]] = 0 to 2
+// CHECK: affine.if #{{.*}}(%[[I]])
+// CHECK: memref.subview
+// CHECK: linalg.generic
+func.func @no_elements(%x: memref<1xf32>, %y: memref<2xf32>) attributes {asc.kernel} {
+  affine.for %i = 0 to 2 {
+    affine.for %j = 0 to affine_map<(d0) -> (d0 + 2)>(%i) {
+      affine.for %k = affine_map<(d0) -> (d0)>(%i) to 1 {
+        %a = affine.load %x[%k] : memref<1xf32>
+        %b = affine.load %y[%j] : memref<2xf32>
+        %n = arith.index_cast %i : index to i64
+        %f = arith.sitofp %n : i64 to f32
+        %p = arith.mulf %a, %f : f32
+        %c = arith.addf %b, %p : f32
+        affine.store %c, %y[%j] : memref<2xf32>
+      }
+    }
+  }
+  return
+}
+
 // A statement that no iteration reaches leaves nothing: no view could be made of its indices.
 // CHECK-LABEL: func.func @unreachable(
 // CHECK-NEXT: %[[CST:.*]] = arith.constant
