@@ -38,8 +38,7 @@ std::pair<Value, Value> TileWalk::share(OpBuilder &builder, Location loc, Value 
   return {first, count};
 }
 
-TileWalk::Place TileWalk::place(OpBuilder &builder, Location loc, Value tile, Value rows,
-                                Value columns) const {
+TileWalk::Place TileWalk::place(OpBuilder &builder, Location loc, Value tile, Value rows) const {
   auto index = [&](int64_t value) -> Value {
     return builder.create<arith::ConstantIndexOp>(loc, value);
   };
@@ -66,7 +65,7 @@ TileWalk::Place TileWalk::place(OpBuilder &builder, Location loc, Value tile, Va
   place.m = builder.createOrFold<arith::MulIOp>(loc, tileM, index(tiling.m));
   place.n = builder.createOrFold<arith::MulIOp>(loc, tileN, index(tiling.n));
   place.rows = part(place.m, contraction.m.size, tiling.m, rows);
-  place.columns = part(place.n, contraction.n.size, tiling.n, columns);
+  place.columns = part(place.n, contraction.n.size, tiling.n, {});
   return place;
 }
 
@@ -93,6 +92,34 @@ CubeBuffers makeCubeBuffers(Phase &phase, Type element, const CubeTiling &tile) 
           phase.buffer(tile.m * tile.n, phase.builder.getF32Type(), Space::l0c, tile.l0c_slots)};
 }
 
+void loadCubePanel(Phase &phase, Value l1, const GmView &gm, Value start, Value rows, Value columns,
+                   int64_t stride, int64_t paddedRows) {
+  OpBuilder &builder = phase.builder;
+  if (stride <= kLongestStride) {
+    builder.create<LoadNd2NzOp>(phase.loc, l1, phase.index(0), gm.memory, start, rows, columns,
+                                phase.index(stride), phase.index(paddedRows));
+    return;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  auto loop = builder.create<scf::ForOp>(phase.loc, phase.index(0), rows, phase.index(1));
+  builder.setInsertionPointToStart(loop.getBody());
+  Value row = loop.getInductionVar();
+  builder.create<LoadNd2NzOp>(phase.loc, l1, phase.mul(row, blockElements(gm.element)), gm.memory,
+                              phase.add(start, phase.mul(row, stride)), phase.index(1), columns,
+                              phase.index(1), phase.index(paddedRows));
+}
+
+void loadCubePiece(Phase &phase, Value l0, Value l1, Value extent, Value kStart, Value k,
+                   bool transpose, int64_t l1Rows) {
+  Type element = cast<MemRefType>(l1.getType()).getElementType();
+  // k runs along rows: C0 elements a step; or along columns: a column block every C0 steps, which
+  // is src_rows elements a step, as kStart is a multiple of C0.
+  Value from = phase.mul(kStart, transpose ? blockElements(element) : l1Rows);
+  phase.builder.create<LoadL0Op>(phase.loc, l0, phase.index(0), l1, from, extent, k,
+                                 phase.index(l1Rows),
+                                 transpose ? phase.builder.getUnitAttr() : UnitAttr());
+}
+
 namespace {
 
 class CubeCode {
@@ -109,10 +136,6 @@ private:
   scf::ForOp loop(Value upper, int64_t step);
   // offset + the strides of dims for the linear index over them.
   Value offset(Value base, Value linear, ArrayRef<ContractionDim> dims, int operand);
-  void loadPanel(Value l1, const GmView &gm, Value start, Value rows, Value cols, int64_t stride,
-                 int64_t paddedRows);
-  void loadL0(Value l0, Value l1, Value extent, Value kStart, Value k, bool transpose,
-              int64_t l1Rows);
 
   const Contraction &contraction;
   const CubeTiling &tile;
@@ -141,30 +164,6 @@ Value CubeCode::offset(Value base, Value linear, ArrayRef<ContractionDim> dims, 
   return base;
 }
 
-void CubeCode::loadPanel(Value l1, const GmView &gm, Value start, Value rows, Value cols,
-                         int64_t stride, int64_t paddedRows) {
-  if (stride <= kLongestStride) {
-    builder.create<LoadNd2NzOp>(loc, l1, index(0), gm.memory, start, rows, cols, index(stride),
-                                index(paddedRows));
-    return;
-  }
-  OpBuilder::InsertionGuard guard(builder);
-  Value row = loop(rows, 1).getInductionVar();
-  builder.create<LoadNd2NzOp>(loc, l1, phase.mul(row, blockElements(gm.element)), gm.memory,
-                              phase.add(start, phase.mul(row, stride)), index(1), cols, index(1),
-                              index(paddedRows));
-}
-
-void CubeCode::loadL0(Value l0, Value l1, Value extent, Value kStart, Value k, bool transpose,
-                      int64_t l1Rows) {
-  Type element = cast<MemRefType>(l1.getType()).getElementType();
-  // k runs along rows: C0 elements a step; or along columns: a column block every C0 steps, which
-  // is src_rows elements a step, as kStart is a multiple of C0.
-  Value from = phase.mul(kStart, transpose ? blockElements(element) : l1Rows);
-  builder.create<LoadL0Op>(loc, l0, index(0), l1, from, extent, k, index(l1Rows),
-                           transpose ? builder.getUnitAttr() : UnitAttr());
-}
-
 void CubeCode::emit(const CubeRun &run) {
   const ContractionDim &m = contraction.m, &n = contraction.n, &k = contraction.k;
   bool transposeA = contraction.transposeA, transposeB = contraction.transposeB;
@@ -181,9 +180,9 @@ void CubeCode::emit(const CubeRun &run) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(once.getBody());
     Value rows = run.rows ? run.rows : index(m.size);
-    loadPanel(kept, run.a, run.a.offset, transposeA ? index(k.size) : rows,
-              transposeA ? rows : index(k.size), (transposeA ? k : m).strides[Contraction::A],
-              rowsA);
+    loadCubePanel(phase, kept, run.a, run.a.offset, transposeA ? index(k.size) : rows,
+                  transposeA ? rows : index(k.size), (transposeA ? k : m).strides[Contraction::A],
+                  rowsA);
   }
   Value round = loop(run.count, 1).getInductionVar();
   Value turnOfTile = run.before ? phase.add(run.before, round) : round;
@@ -192,7 +191,7 @@ void CubeCode::emit(const CubeRun &run) {
   if (run.firstTile)
     number = builder.createOrFold<arith::RemUIOp>(loc, phase.add(number, run.firstTile),
                                                   index(walk.tiles()));
-  const TileWalk::Place place = walk.place(builder, loc, number, run.rows, run.columns);
+  const TileWalk::Place place = walk.place(builder, loc, number, run.rows);
   Value mNow = place.rows, nNow = place.columns;
   auto corner = [&](const GmView &view, int operand) {
     Value at = offset(view.offset, place.batch, contraction.batch, operand);
@@ -206,8 +205,7 @@ void CubeCode::emit(const CubeRun &run) {
 
   {
     OpBuilder::InsertionGuard guard(builder);
-    Value all = run.depth ? phase.ceilDiv(run.depth, tile.k_l1) : index(panels);
-    Value panel = loop(all, 1).getInductionVar();
+    Value panel = loop(index(panels), 1).getInductionVar();
     Value count = phase.add(phase.mul(turnOfTile, panels), panel);
     Value here = panel;
     if (run.firstPanel && panels > 1)
@@ -219,10 +217,8 @@ void CubeCode::emit(const CubeRun &run) {
       inner = builder.createOrFold<arith::RemUIOp>(loc, here, index(panelsK));
     }
     Value k0 = phase.mul(inner, tile.k_l1), kNow = index(tile.k_l1);
-    if (run.depth || k.size % tile.k_l1 != 0) {
-      Value length = run.depth ? run.depth : index(k.size);
-      kNow = phase.min(kNow, builder.createOrFold<arith::SubIOp>(loc, length, k0));
-    }
+    if (k.size % tile.k_l1 != 0)
+      kNow = phase.min(kNow, builder.createOrFold<arith::SubIOp>(loc, index(k.size), k0));
     auto along = [&](Value start, int operand) {
       start = offset(start, outer, contraction.outerK, operand);
       return phase.add(start, phase.mul(k0, k.strides[operand]));
@@ -230,10 +226,10 @@ void CubeCode::emit(const CubeRun &run) {
     Value slotA = kept ? kept : builder.create<SlotOp>(loc, buffers.l1a, count).getResult();
     Value slotB = builder.create<SlotOp>(loc, buffers.l1b, count);
     if (!kept)
-      loadPanel(slotA, run.a, along(startA, Contraction::A), transposeA ? kNow : mNow,
-                transposeA ? mNow : kNow, (transposeA ? k : m).strides[Contraction::A], rowsA);
-    loadPanel(slotB, run.b, along(startB, Contraction::B), transposeB ? kNow : nNow,
-              transposeB ? nNow : kNow, (transposeB ? k : n).strides[Contraction::B], rowsB);
+      loadCubePanel(phase, slotA, run.a, along(startA, Contraction::A), transposeA ? kNow : mNow,
+                    transposeA ? mNow : kNow, (transposeA ? k : m).strides[Contraction::A], rowsA);
+    loadCubePanel(phase, slotB, run.b, along(startB, Contraction::B), transposeB ? kNow : nNow,
+                  transposeB ? nNow : kNow, (transposeB ? k : n).strides[Contraction::B], rowsB);
 
     int64_t pieces = tile.k_l1 / tile.k_l0;
     Value kk = loop(kNow, tile.k_l0).getInductionVar();
@@ -242,8 +238,8 @@ void CubeCode::emit(const CubeRun &run) {
     Value kPiece = phase.min(index(tile.k_l0), builder.createOrFold<arith::SubIOp>(loc, kNow, kk));
     Value inA = builder.create<SlotOp>(loc, buffers.l0a, turn),
           inB = builder.create<SlotOp>(loc, buffers.l0b, turn);
-    loadL0(inA, slotA, mNow, kk, kPiece, transposeA, rowsA);
-    loadL0(inB, slotB, nNow, kk, kPiece, transposeB, rowsB);
+    loadCubePiece(phase, inA, slotA, mNow, kk, kPiece, transposeA, rowsA);
+    loadCubePiece(phase, inB, slotB, nNow, kk, kPiece, transposeB, rowsB);
     Value isFirst = builder.createOrFold<arith::CmpIOp>(
         loc, arith::CmpIPredicate::eq, phase.add(phase.mul(panel, pieces), piece), index(0));
     bool padded = transposeA && bytesOf(element) == 4;

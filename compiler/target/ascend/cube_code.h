@@ -28,9 +28,9 @@ public:
   struct Place {
     mlir::Value m, n, rows, columns, batch;
   };
-  // `rows`, `columns`: the product's where they are not the contraction's, or null.
-  Place place(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile, mlir::Value rows = {},
-              mlir::Value columns = {}) const;
+  // `rows`: the product's where they are not the contraction's, or null.
+  Place place(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile,
+              mlir::Value rows = {}) const;
 
   int64_t tilesM, tilesN, batches;
 
@@ -47,6 +47,13 @@ struct CubeBuffers {
 };
 CubeBuffers makeCubeBuffers(Phase &phase, mlir::Type element, const CubeTiling &tiling);
 
+// The pieces that tiles are made of, for whoever orders them otherwise. A panel of a matrix to L1,
+// its rows as they lie in GM, `stride` apart; and of it, k elements from kStart on to L0.
+void loadCubePanel(Phase &phase, mlir::Value l1, const GmView &gm, mlir::Value start,
+                   mlir::Value rows, mlir::Value columns, int64_t stride, int64_t paddedRows);
+void loadCubePiece(Phase &phase, mlir::Value l0, mlir::Value l1, mlir::Value extent,
+                   mlir::Value kStart, mlir::Value k, bool transpose, int64_t l1Rows);
+
 // A run of tiles of a product.
 struct CubeRun {
   GmView a, b, c;
@@ -55,8 +62,6 @@ struct CubeRun {
   mlir::Value before = {};
   // Rows of A and C where they are not the contraction's; null: they are.
   mlir::Value rows = {};
-  // The same of columns of B and C, and of k. REQUIRES for k: no outer k.
-  mlir::Value columns = {}, depth = {};
   bool accumulate = false;
   // All tiles have the same panel of A, which is loaded once. REQUIRES: one panel along k.
   bool keepsA = false;

@@ -98,6 +98,14 @@ SmallVector<LiveRange> liveRangesOf(func::FuncOp function) {
       range.begin = std::min(range.begin, order[loop]);
       range.end = std::max(range.end, lastOf(loop));
     }
+    range.wideBegin = range.begin;
+    range.wideEnd = range.end;
+    for (Operation *loop : loops) {
+      if (loop->getParentOp() != function)
+        continue;
+      range.wideBegin = std::min(range.wideBegin, order[loop]);
+      range.wideEnd = std::max(range.wideEnd, lastOf(loop));
+    }
     ranges.push_back(range);
   }
   return ranges;

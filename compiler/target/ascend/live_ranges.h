@@ -16,8 +16,13 @@ namespace pyasc::npu {
 struct LiveRange {
   BufferOp buffer;
   int64_t begin = 1, end = 0;
+  // The same with all of the outermost loops that it touches.
+  int64_t wideBegin = 1, wideEnd = 0;
 
   bool overlaps(const LiveRange &other) const { return begin <= other.end && other.begin <= end; }
+  bool sharesLoop(const LiveRange &other) const {
+    return wideBegin <= other.wideEnd && other.wideBegin <= wideEnd;
+  }
 };
 
 // One range a buffer, in program order. A range covers a loop that it touches unless each

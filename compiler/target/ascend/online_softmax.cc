@@ -15,7 +15,10 @@ using namespace mlir;
 namespace {
 
 constexpr double kLn2 = 0.6931471805599453;
-constexpr int64_t kLanes = 64; // of f32 in a repeat
+constexpr int64_t kLanes = 64;        // of f32 in a repeat
+constexpr int64_t kBankPattern = 512; // bytes of UB after which banks are the same
+
+int64_t roundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 //===------------------------------------------------------------------------------------------===//
 // Finding it
@@ -63,6 +66,11 @@ bool isSame(const Term &a, const Term &b) {
 
 Term resultOf(const RowStep &step) {
   return {&step, step.op.getBody()->getTerminator()->getOperand(0)};
+}
+
+Term unwidened(const Term &term) {
+  auto wide = dyn_cast_or_null<arith::ExtFOp>(term.op());
+  return wide ? term.of(wide.getIn()) : term;
 }
 
 // What a step sets its result to, a constant; null: it does something else.
@@ -123,10 +131,12 @@ public:
         !quotient.of(division.getRhs()).reads(sum->result->access) ||
         last.result->access.root != probabilities)
       return false;
-    const RowOperand *plain = score.operand();
-    if (auto wide = dyn_cast_or_null<arith::ExtFOp>(score.op()))
-      plain = score.of(wide.getIn()).operand();
-    found.isPlain = plain && plain->access.root == scores;
+    // Perhaps through steps that only widen.
+    Term plain = unwidened(score);
+    for (size_t number = found.before; number-- > 0;)
+      if (plain.reads(steps[number].result->access))
+        plain = unwidened(resultOf(steps[number]));
+    found.isPlain = plain.operand() && plain.operand()->access.root == scores;
     return true;
   }
 
@@ -188,7 +198,7 @@ std::unique_ptr<OnlineSoftmax> findOnlineSoftmax(Planner &planner, ArrayRef<Oper
 //===------------------------------------------------------------------------------------------===//
 
 int64_t bytesOf(const OnlineShape &shape, const OnlineSoftmax &softmax) {
-  auto whole = [](int64_t bytes) { return llvm::divideCeil(bytes, 512) * 512; };
+  auto whole = [](int64_t bytes) { return roundUp(bytes, kBankPattern); };
   const int64_t tile = shape.rows * kPanel, sums = shape.rows * shape.pitch();
   const bool narrow = softmax.isPlain && shape.scores.isF16();
   const int64_t in = 2 * whole(tile * bytesOf(shape.scores));
@@ -199,7 +209,8 @@ int64_t bytesOf(const OnlineShape &shape, const OnlineSoftmax &softmax) {
   const int64_t product = whole(sums * 4), rounded = whole(sums * bytesOf(shape.result));
   const int64_t passing =
       std::max({narrow ? lanes : lanes + x, x + reduced, product + rounded, lanes + reduced});
-  const int64_t columns = 12 * whole(shape.rows * 4) + whole(llvm::divideCeil(shape.rows, 8) * 256);
+  const int64_t columns =
+      (6 + 2 * (shape.lag + 1)) * whole(shape.rows * 4) + whole(roundUp(shape.rows, 8) * 32);
   return in + out + whole(sums * 4) + whole(tile * 4) + passing + columns;
 }
 
@@ -217,20 +228,22 @@ void OnlineCode::prepare() {
   laneSums_ = buffer(tile, f32_);
   tailSums_ = buffer(rows, f32_);
   maxima_ = buffer(rows, f32_);
-  factors_ = buffer(rows, f32_, 2);
-  totals_ = buffer(rows, f32_, 2);
+  factors_ = buffer(rows, f32_, shape_.lag + 1);
+  totals_ = buffer(rows, f32_, shape_.lag + 1);
   in_ = buffer(tile, shape_.scores, 2);
   out_ = buffer(tile, shape_.probabilities, 2);
   laneMaxima_ = buffer(tile, lanes_);
   blockMaxima_ = buffer(rows, f32_);
   narrow_ = buffer(rows, lanes_);
   product_ = buffer(sums, f32_);
-  broadcast_ = buffer(llvm::divideCeil(rows, 8) * 64, f32_);
+  broadcast_ = buffer(roundUp(rows, 8) * 8, f32_);
   if (!shape_.probabilities.isF32())
     x_ = buffer(tile, f32_);
-  if (!shape_.result.isF32())
+  // Memory that is full keeps loads waiting for what shares it: these are rarely used.
+  const bool fits = shape_.pitch() <= kPanel;
+  if (!shape_.result.isF32() && !(fits && shape_.result == shape_.scores))
     rounded_ = buffer(sums, shape_.result);
-  reduced_ = buffer(rows * kLanes, f32_);
+  reduced_ = x_ && lanes_ != f32_ && shape_.tail() == 0 ? x_ : buffer(rows * kLanes, f32_);
   // These live from block to block.
   Value zero = number(0, f32_);
   builder_.create<VDupOp>(loc_, sum_, index(0), zero, index(sums));
@@ -249,12 +262,11 @@ Value OnlineCode::mul(Value a, int64_t b) {
 }
 Value OnlineCode::number(double value, Type type) { return code_.constant(type, value); }
 
-// Rounded up so that comparisons and single repeats may run past the end.
+// Rounded up so that slots are whole blocks.
 Value OnlineCode::buffer(int64_t elements, Type element, int64_t depth) {
   mlir::Block *entry = &builder_.getBlock()->getParent()->front();
   OpBuilder start = OpBuilder::atBlockBegin(entry);
-  MemRefType type =
-      memoryType(static_cast<int64_t>(llvm::divideCeil(elements, 128)) * 128, element, Space::ub);
+  MemRefType type = memoryType(roundUp(elements, 128), element, Space::ub);
   return start.create<BufferOp>(loc_, type, depth, IntegerAttr());
 }
 
@@ -542,9 +554,9 @@ void OnlineCode::emitSum(const Block &block, Value product, Value productStart, 
   repeat(block.isLast, [&](Value) {
     rowBinary(Binary::div, sum_, sum_, slot(totals_, block.turn), rows, width, pitch);
     Value from = sum_;
-    if (rounded_) {
-      builder_.create<VCastOp>(loc_, rounded_, zero, sum_, zero, count, Round::rint, false);
-      from = rounded_;
+    if (!shape_.result.isF32()) {
+      from = rounded_ ? rounded_ : slot(in_, zero);
+      builder_.create<VCastOp>(loc_, from, zero, sum_, zero, count, Round::rint, false);
     }
     builder_.create<StoreOp>(loc_, result, resultStart, from, zero, rows, width,
                              index(resultStride), index(pitch), Atomic::none);

@@ -52,6 +52,7 @@ struct OnlineShape {
   int64_t rows = 0;    // of a core, at most
   int64_t columns = 0; // of all scores
   int64_t width = 0;   // of the result
+  int64_t lag = 1;     // blocks between emitPowers and emitSum
   mlir::Type scores, probabilities, result;
 
   int64_t pitch() const { return (width + 15) / 16 * 16; }
@@ -126,7 +127,7 @@ private:
   mlir::Location loc_;
   TileCode code_;
   mlir::Type f32_, lanes_; // of the maxima of lanes
-  // Of all rows: sum of products; sums of lanes and of narrow panels; maxima. Of the last two
+  // Of all rows: sum of products; sums of lanes and of narrow panels; maxima. Of the last
   // blocks: factors, and sums when they are complete.
   mlir::Value sum_, laneSums_, tailSums_, maxima_, factors_, totals_;
   // For a while.

@@ -1,8 +1,9 @@
 // npu-place: planned -> placed.
 //
 // In: buffers without addresses. Out: every buffer has one, a multiple of its space's alignment;
-// buffers whose live ranges overlap share no byte. Larger buffers choose first, each the lowest
-// place that is free while it lives. What does not fit is an error that names the largest holders.
+// buffers whose live ranges overlap share no byte, and where there is room nor do those of one
+// loop. Larger buffers choose first, each the lowest place that is free while it lives. What does
+// not fit is an error that names the largest holders.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -108,16 +109,16 @@ private:
   DenseMap<Operation *, std::pair<Operation *, int>> nodes;
 };
 
-// The lowest address where `bytes` are free throughout the range, a multiple of `align` and
-// `phase` bytes.
+// The lowest address where `bytes` are free throughout the range, or `apart` from all buffers of
+// the same loops, a multiple of `align` and `phase` bytes.
 int64_t lowestFree(ArrayRef<Placed> placed, const LiveRange &range, int64_t bytes, int64_t align,
-                   int64_t phase) {
+                   int64_t phase, bool apart) {
   auto aligned = [&](int64_t address) {
     return (std::max<int64_t>(address - phase, 0) + align - 1) / align * align + phase;
   };
   SmallVector<std::pair<int64_t, int64_t>> taken;
   for (const Placed &other : placed)
-    if (other.range.overlaps(range))
+    if (apart ? other.range.sharesLoop(range) : other.range.overlaps(range))
       taken.push_back({other.begin, other.end});
   llvm::sort(taken);
   int64_t address = aligned(0);
@@ -129,8 +130,10 @@ int64_t lowestFree(ArrayRef<Placed> placed, const LiveRange &range, int64_t byte
   return address;
 }
 
+// `apart`: where there is room, buffers of one loop share no byte at all. Where they do, one part
+// of an iteration waits until another has left what they share.
 LogicalResult placeSpace(Space space, SmallVector<LiveRange> ranges, int64_t capacity,
-                         BankHalves *halves) {
+                         BankHalves *halves, bool apart) {
   llvm::stable_sort(ranges, [](LiveRange a, LiveRange b) {
     return a.buffer.totalBytes() > b.buffer.totalBytes();
   });
@@ -142,9 +145,13 @@ LogicalResult placeSpace(Space space, SmallVector<LiveRange> ranges, int64_t cap
       align = kBankPattern;
       phase = *half * kBankPattern / 2;
     }
-    int64_t address = lowestFree(placed, range, bytes, align, phase);
-    if (address + bytes > capacity && halves)
-      return placeSpace(space, std::move(ranges), capacity, nullptr); // room goes before speed
+    int64_t address = lowestFree(placed, range, bytes, align, phase, apart);
+    if (address + bytes > capacity && apart)
+      address = lowestFree(placed, range, bytes, align, phase, /*apart=*/false);
+    // Room goes before speed.
+    if (address + bytes > capacity && (apart || halves))
+      return placeSpace(space, std::move(ranges), capacity, apart ? halves : nullptr,
+                        /*apart=*/false);
     if (address + bytes > capacity) {
       InFlightDiagnostic error = range.buffer.emitError(ir::kRefusal)
                                  << ": the buffers of this step need more " << stringifySpace(space)
@@ -185,7 +192,7 @@ struct PlacePass : PassWrapper<PlacePass, OperationPass<ModuleOp>> {
           if (range.buffer.getSpace() == space)
             here.push_back(range);
         if (failed(placeSpace(space, here, bytesOfSpace(space, *soc),
-                              space == Space::ub ? &halves : nullptr)))
+                              space == Space::ub ? &halves : nullptr, /*apart=*/true)))
           return signalPassFailure();
       }
     }

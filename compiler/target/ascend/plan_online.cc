@@ -13,13 +13,13 @@
 //   scores free, powers free, product free   back, when all is loaded; for the turn kSlots later,
 //                                            and only where there is one
 //
-// In turn t the cube core does the scores of t and the product of t - 1, the vector cores the
-// powers of t and the sum of t - 1. Op by op nothing waits for ever: scores t need the loads of
-// scores t - kSlots, in an earlier turn of the vector cores; powers t need scores t, and the load
-// of powers t - kSlots, in an earlier turn of the cube core; product t - 1 needs powers t - 1 and
-// the sum of t - 1
-// - kSlots, both in earlier turns of the vector cores; the sum of t - 1 needs product t - 1, which
-// the cube core does before it needs anything of the vector cores' turn t.
+// In turn t the cube core does the scores of t and then the product of t - kLag, the vector cores
+// the powers of t and then the sum of t - kLag. Op by op nothing waits for ever, since of what a
+// turn waits for, nothing is in a later turn of the other side, and in the same turn only the
+// vector cores wait: scores t for the loads of scores t - kSlots, in the vector cores' turn t -
+// kSlots; powers t for scores t, and for the load of powers t - kSlots in the cube core's turn t -
+// kSlots + kLag; product t - kLag for powers t - kLag, and for the load of product t - kLag -
+// kSlots in turn t - kSlots; the sum of t - kLag for product t - kLag.
 //
 // Rings hold panels of kPanel columns, all rows of a panel together: what a vector core loads of
 // one is a single burst, and its rows are near enough for row-wise instructions.
@@ -36,7 +36,10 @@ namespace pyasc::npu {
 
 namespace {
 
-constexpr int64_t kSlots = 2;
+// Between scores and powers of a turn, and its product and sum: so many turns later the others have
+// long been done, and nobody waits for a flag to arrive.
+constexpr int64_t kLag = 3;
+constexpr int64_t kSlots = kLag + 1;
 constexpr int64_t kScoresFull = 0, kScoresFree = 1, kPowersFull = 2, kPowersFree = 3,
                   kProductFull = 4, kProductFree = 5;
 constexpr int64_t kFractal = 16;
@@ -44,9 +47,9 @@ constexpr int64_t kFractal = 16;
 constexpr int64_t kMostRows = 128;
 // The widest result: more would leave the cube short pieces of k.
 constexpr int64_t kMostWidth = 256;
-// Panels of a block of columns: with more, less is added up; with fewer, cores wait less for each
-// other at the start and the end.
-constexpr int64_t kMostPanels = 8;
+// Panels of a block of columns: with more, less is added up and carried through L2; but a core
+// wants several turns, so that its cube and vector cores work side by side.
+constexpr int64_t kMostPanels = 16, kLeastPanels = 2, kGoodTurns = 8;
 // Rows of scores this short are better whole.
 constexpr int64_t kLeastColumns = 1024;
 
@@ -57,59 +60,76 @@ int64_t roundUp(int64_t a, int64_t b) { return ceilDiv(a, b) * b; }
 // Sizes
 //===------------------------------------------------------------------------------------------===//
 
-struct Tilings {
-  Contraction first, second; // of a turn
-  CubeTiling one, two;
+// The cube's side of one product: whole k of a panel in L1, pieces in L0.
+struct CubeSide {
+  Contraction contraction; // of a turn
+  int64_t m = 0, n = 0;    // of a tile
+  int64_t k = 0;           // of a panel in L1
+  int64_t piece = 0;       // of k in L0
+  int64_t slots = 1;       // of L0A and L0B
+
+  bool transposesA() const { return contraction.transposeA; }
+  bool transposesB() const { return contraction.transposeB; }
+  int64_t bytes() const { return bytesOf(contraction.views[Contraction::A].element); }
+  // Rows of a panel in L1.
+  int64_t rowsA() const { return transposesA() ? k : m; }
+  int64_t rowsB() const { return transposesB() ? k : n; }
 };
 
-// A tile of the cube with panels along k in pieces that fit into L0.
-bool fit(CubeTiling &tile, int64_t k, int64_t bytes, int64_t unit, const machine::Soc &soc) {
-  tile.k_l0 = std::min(soc.l0a_bytes / 2 / (tile.m * bytes), soc.l0b_bytes / 2 / (tile.n * bytes));
-  tile.k_l0 = std::min(tile.k_l0 / kFractal * kFractal, roundUp(k, kFractal));
-  if (tile.k_l0 < kFractal)
-    return false;
-  // Pieces divide the panel.
-  if (unit != 0) {
-    while (unit % tile.k_l0 != 0)
-      tile.k_l0 -= kFractal;
-    tile.k_l1 = unit;
-    return true;
+// The two products have half of L0 each: while one is computed, the other is loaded.
+bool fit(CubeSide &side, const machine::Soc &soc) {
+  const int64_t room = std::min(soc.l0a_bytes / side.m, soc.l0b_bytes / side.n) / side.bytes();
+  side.piece = std::min(room / 2 / kFractal * kFractal, side.k);
+  if (side.piece < side.k) {
+    // Pieces of one panel follow each other.
+    side.piece = room / 4 / kFractal * kFractal;
+    side.slots = 2;
   }
-  int64_t room = soc.l1_bytes / 4 / (2 * (tile.m + tile.n) * bytes);
-  tile.k_l1 = std::min(std::max<int64_t>(room / tile.k_l0, 1) * tile.k_l0, roundUp(k, tile.k_l0));
+  if (side.piece < kFractal)
+    return false;
+  // Equal pieces.
+  side.piece = roundUp(ceilDiv(side.k, ceilDiv(side.k, side.piece)), kFractal);
   return true;
 }
 
-std::optional<Tilings> chooseTilings(const RowChain &chain, const Contraction &first,
+struct CubeSides {
+  CubeSide scores, product;
+  int64_t queries = 2; // slots of A's panel of the scores in L1
+  // Scores leave L0C part by part of their rows, so that the next ones are not held up.
+  int64_t part = 0, scoresSlots = 1;
+};
+
+std::optional<CubeSides> chooseSides(const RowChain &chain, const Contraction &first,
                                      const Contraction &second, const machine::Soc &soc) {
-  Tilings result{first, second, {}, {}};
-  Contraction &scores = result.first, &product = result.second;
-  const int64_t columns = chain.panels * kPanel;
-  scores.m.size = product.m.size = chain.block;
-  scores.n.size = product.k.size = columns;
-  // Panels of the ring: an element of k is a whole column of one further.
-  product.m.strides[Contraction::A] = kPanel;
-  product.k.strides[Contraction::A] = chain.block;
-  const int64_t bytes = bytesOf(scores.views[Contraction::A].element);
-  CubeTiling &one = result.one, &two = result.two;
-  one.m = two.m = roundUp(chain.block, kFractal);
-  one.n = kPanel;
-  two.n = roundUp(chain.width, kFractal);
-  if (!fit(one, scores.k.size, bytes, 0, soc) || !fit(two, columns, bytes, kPanel, soc))
+  CubeSides sides;
+  CubeSide &scores = sides.scores, &product = sides.product;
+  scores.contraction = first;
+  product.contraction = second;
+  scores.m = product.m = roundUp(chain.block, kFractal);
+  scores.n = product.k = kPanel;
+  scores.k = roundUp(first.k.size, kFractal);
+  product.n = roundUp(chain.width, kFractal);
+  if (!fit(scores, soc) || !fit(product, soc))
     return std::nullopt;
-  auto inL1 = [&](const CubeTiling &tile) { return 2 * (tile.m + tile.n) * tile.k_l1 * bytes; };
-  auto inL0c = [&](const CubeTiling &tile) { return tile.m * tile.n * 4; };
-  const int64_t results = std::max(inL0c(one), inL0c(two));
-  if (inL1(one) + inL1(two) > soc.l1_bytes || results > soc.l0c_bytes)
+  const int64_t room = soc.l0c_bytes / 4 - product.m * product.n;
+  sides.part = scores.m;
+  if (room / (scores.m * scores.n) < 2 && scores.piece == scores.k)
+    sides.part = roundUp(ceilDiv(scores.m, 2), kFractal);
+  sides.scoresSlots = std::min<int64_t>(room / (sides.part * scores.n), 2);
+  const int64_t panels =
+      2 * scores.bytes() * (scores.n * scores.k + product.m * product.k + product.n * product.k);
+  sides.queries =
+      std::min<int64_t>((soc.l1_bytes - panels) / (scores.m * scores.k * scores.bytes()), 2);
+  if (sides.scoresSlots < 1 || panels > soc.l1_bytes || sides.queries < 1)
     return std::nullopt;
-  one.l0c_slots = two.l0c_slots = 2 * results <= soc.l0c_bytes ? 2 : 1;
-  return result;
+  return sides;
 }
 
 OnlineShape shapeOf(const RowChain &chain, Type result) {
   return {.rows = ceilDiv(chain.block, 2),
           .columns = chain.columns,
           .width = chain.width,
+          .lag = kLag,
           .scores = chain.scoresElement,
           .probabilities = chain.probabilitiesElement,
           .result = result};
@@ -165,6 +185,11 @@ public:
           result.columns, ops.make<arith::SubIOp>(ops.index(chain.columns), result.column));
     return result;
   }
+  // The turn whose product and sum are next; 0 while there is none.
+  Value before(Value turn) {
+    Value lag = ops.index(kLag);
+    return ops.make<arith::SubIOp>(ops.make<arith::MaxSIOp>(turn, lag), lag);
+  }
   // Whether all blocks of columns have as many.
   bool isWhole() const { return chain.columns % (chain.panels * kPanel) == 0; }
 
@@ -183,85 +208,225 @@ public:
   bool reuses;
 };
 
-LogicalResult buildCube(Planner &planner, const RowChain &chain, const Tilings &tilings,
+class CubeCore {
+public:
+  CubeCore(Phase &phase, const RowChain &chain, const CubeSides &sides, int64_t cores)
+      : phase(phase), builder(phase.builder), loc(phase.loc), chain(chain), sides(sides),
+        ops(builder, loc), cores(cores) {}
+
+  LogicalResult emit(const Rings &rings) {
+    const Contraction &first = sides.scores.contraction, &second = sides.product.contraction;
+    FailureOr<GmView> queries = phase.view(first.views[Contraction::A]);
+    FailureOr<GmView> keys = phase.view(first.views[Contraction::B]);
+    FailureOr<GmView> values = phase.view(second.views[Contraction::B]);
+    FailureOr<GmView> scores = phase.view(rings.scores), powers = phase.view(rings.powers),
+                      product = phase.view(rings.product);
+    if (failed(queries) || failed(keys) || failed(values) || failed(scores) || failed(powers) ||
+        failed(product))
+      return failure();
+    q = *queries, k = *keys, v = *values, s = *scores, p = *powers, o = *product;
+    makeBuffers();
+    Turns turns(ops, chain, builder.create<BlockIdxOp>(loc), cores);
+    OpBuilder::InsertionGuard guard(builder);
+    emitTurn(turns, ops.loop(ops.add(turns.count, ops.index(kLag))).getInductionVar());
+    return success();
+  }
+
+private:
+  void makeBuffers() {
+    const CubeSide &one = sides.scores, &two = sides.product;
+    auto make = [&](int64_t elements, Type type, Space space, int64_t slots) {
+      return phase.buffer(elements, type, space, slots);
+    };
+    l1q = make(one.m * one.k, q.element, Space::l1, sides.queries);
+    l1k = make(one.n * one.k, k.element, Space::l1, 2);
+    l1p = make(two.m * two.k, p.element, Space::l1, 2);
+    l1v = make(two.n * two.k, v.element, Space::l1, 2);
+    l0q = make(sides.part * one.piece, q.element, Space::l0a,
+               keepsQueries() ? ceilDiv(one.m, sides.part) : one.slots);
+    l0k = make(one.n * one.piece, k.element, Space::l0b, one.slots);
+    l0p = make(two.m * two.piece, p.element, Space::l0a, two.slots);
+    l0v = make(two.n * two.piece, v.element, Space::l0b, two.slots);
+    Type f32 = builder.getF32Type();
+    l0s = make(sides.part * one.n, f32, Space::l0c, sides.scoresSlots);
+    l0o = make(two.m * two.n, f32, Space::l0c, 1);
+  }
+
+  // One piece of k: the block of A stays in L0 for a turn.
+  bool keepsQueries() const { return sides.scores.piece == sides.scores.k; }
+  Value slot(Value buffer, Value number) { return builder.create<SlotOp>(loc, buffer, number); }
+  Value padded(Value rows) { return phase.mul(phase.ceilDiv(rows, kFractal), kFractal); }
+  void repeat(Value count, llvm::function_ref<void(Value)> body) {
+    OpBuilder::InsertionGuard guard(builder);
+    body(ops.loop(count).getInductionVar());
+  }
+  Value oneIf(Value condition) { return ops.choose(condition, ops.index(1), ops.index(0)); }
+
+  // A panel of A or B, all of `depth`.
+  void loadPanel(const CubeSide &side, int operand, Value l1, const GmView &gm, Value start,
+                 Value extent, Value depth) {
+    const bool isA = operand == Contraction::A;
+    const bool transposed = isA ? side.transposesA() : side.transposesB();
+    const ContractionDim &along = isA ? side.contraction.m : side.contraction.n;
+    loadCubePanel(phase, l1, gm, start, transposed ? depth : extent, transposed ? extent : depth,
+                  (transposed ? side.contraction.k : along).strides[operand],
+                  isA ? side.rowsA() : side.rowsB());
+  }
+
+  // What is in two panels, multiplied. `number`: of the panel.
+  void multiply(const CubeSide &side, Value c, Value a, Value b, Value l0a, Value l0b, Value number,
+                Value m, Value n, Value depth, Value isFirst) {
+    const int64_t pieces = ceilDiv(side.k, side.piece);
+    auto body = [&](Value piece) {
+      Value start = ops.mul(piece, side.piece);
+      Value length = phase.min(ops.index(side.piece), ops.make<arith::SubIOp>(depth, start));
+      Value turn = ops.add(ops.mul(number, pieces), piece);
+      Value inA = slot(l0a, turn), inB = slot(l0b, turn);
+      loadCubePiece(phase, inA, a, m, start, length, side.transposesA(), side.rowsA());
+      loadCubePiece(phase, inB, b, n, start, length, side.transposesB(), side.rowsB());
+      Value isStart =
+          builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, piece, ops.index(0));
+      const bool isPadded = side.transposesA() && side.bytes() == 4;
+      builder.create<MmadOp>(loc, c, ops.index(0), inA, ops.index(0), inB, ops.index(0), m, n,
+                             length, ops.both(isFirst, isStart),
+                             isPadded ? builder.getUnitAttr() : UnitAttr(), /*unit_flag=*/Value());
+    };
+    if (pieces == 1)
+      body(ops.index(0));
+    else
+      repeat(phase.ceilDiv(depth, side.piece), body);
+  }
+
+  // The parts of `rows` rows of scores: number, first row, and how many.
+  void forParts(Value rows, llvm::function_ref<void(Value, Value, Value)> body) {
+    if (sides.part == sides.scores.m) {
+      repeat(phase.min(rows, ops.index(1)), [&](Value part) { body(part, part, rows); });
+      return;
+    }
+    repeat(phase.ceilDiv(rows, sides.part), [&](Value part) {
+      Value start = ops.mul(part, sides.part);
+      body(part, start, phase.min(ops.index(sides.part), ops.make<arith::SubIOp>(rows, start)));
+    });
+  }
+
+  void emitTurn(Turns &turns, Value turn) {
+    const CubeSide &one = sides.scores, &two = sides.product;
+    const Contraction &first = one.contraction, &second = two.contraction;
+    Value zero = ops.index(0), always = builder.create<arith::ConstantIntOp>(loc, 1, 1);
+    // The scores of this turn, the product of one before.
+    Value here = ops.less(turn, turns.count), there = ops.less(ops.index(kLag - 1), turn);
+    Value before = turns.before(turn);
+    const Turn now = turns.at(turn), past = turns.at(before);
+    if (turns.reuses) {
+      ops.when(ops.both(here, turns.waits(turn)), [&] { ops.wait(Pipe::FIX, kScoresFree); });
+    }
+    ops.when(there, [&] { ops.wait(Pipe::MTE2, kPowersFull); });
+    Value numberOfBlock = ops.make<arith::DivUIOp>(turn, ops.index(blocksOfColumns(chain)));
+    Value rowsOfA = slot(l1q, numberOfBlock);
+    Value isNew =
+        builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, now.block, zero);
+    repeat(oneIf(ops.both(here, isNew)), [&](Value) {
+      Value start = phase.add(q.offset, ops.mul(now.row, first.m.strides[Contraction::A]));
+      loadPanel(one, Contraction::A, rowsOfA, q, start, now.rows, ops.index(first.k.size));
+    });
+    if (keepsQueries()) {
+      Value some = ops.choose(here, now.rows, zero);
+      forParts(some, [&](Value part, Value start, Value rows) {
+        builder.create<LoadL0Op>(
+            loc, slot(l0q, part), zero, rowsOfA,
+            ops.mul(start, one.transposesA() ? one.rowsA() : blockElements(q.element)), rows,
+            ops.index(first.k.size), ops.index(one.rowsA()),
+            one.transposesA() ? builder.getUnitAttr() : UnitAttr());
+      });
+    }
+    auto panelsOf = [&](const Turn &which) {
+      return turns.isWhole() ? ops.index(chain.panels) : phase.ceilDiv(which.columns, kPanel);
+    };
+    auto widthOf = [&](const Turn &which, Value column) {
+      Value whole = ops.index(kPanel);
+      if (chain.columns % kPanel == 0)
+        return whole;
+      return phase.min(whole, ops.make<arith::SubIOp>(which.columns, column));
+    };
+    Value scores = turns.slot(turn, slotOfScores(chain));
+    Value powers = turns.slot(before, slotOfScores(chain));
+    Value panelsNow = panelsOf(now), panelsPast = panelsOf(past);
+    repeat(ops.index(chain.panels), [&](Value panel) {
+      Value column = ops.mul(panel, kPanel), place = ops.mul(panel, chain.block * kPanel);
+      // Slots alternate from turn to turn as well.
+      Value number = ops.add(ops.mul(turn, chain.panels | 1), panel);
+      repeat(oneIf(ops.both(here, ops.less(panel, panelsNow))), [&](Value) {
+        Value width = widthOf(now, column), rows = now.rows;
+        Value panelOfB = slot(l1k, number);
+        loadPanel(one, Contraction::B, panelOfB, k,
+                  phase.add(k.offset,
+                            ops.mul(ops.add(now.column, column), first.n.strides[Contraction::B])),
+                  width, ops.index(first.k.size));
+        if (!keepsQueries()) {
+          Value c = slot(l0s, number);
+          multiply(one, c, rowsOfA, panelOfB, l0q, l0k, number, rows, width,
+                   ops.index(first.k.size), always);
+          builder.create<FixpipeOp>(loc, s.memory, ops.add(scores, place), c, zero, rows, width,
+                                    ops.index(kPanel), padded(rows), Atomic::none, false);
+          return;
+        }
+        Value depth = ops.index(first.k.size), inB = slot(l0k, number);
+        loadCubePiece(phase, inB, panelOfB, width, zero, depth, one.transposesB(), one.rowsB());
+        const bool isPadded = one.transposesA() && one.bytes() == 4;
+        forParts(rows, [&](Value part, Value start, Value some) {
+          Value c = slot(l0s, sides.part == one.m ? number : part);
+          builder.create<MmadOp>(loc, c, zero, slot(l0q, part), zero, inB, zero, some, width, depth,
+                                 always, isPadded ? builder.getUnitAttr() : UnitAttr(),
+                                 /*unit_flag=*/Value());
+          builder.create<FixpipeOp>(
+              loc, s.memory, ops.add(ops.add(scores, place), ops.mul(start, kPanel)), c, zero, some,
+              width, ops.index(kPanel), padded(some), Atomic::none, false);
+        });
+      });
+      repeat(oneIf(ops.both(there, ops.less(panel, panelsPast))), [&](Value) {
+        Value depth = widthOf(past, column), rows = past.rows, width = ops.index(chain.width);
+        Value panelOfA = slot(l1p, number), panelOfB = slot(l1v, number);
+        loadCubePanel(phase, panelOfA, p, ops.add(powers, place), rows, depth, kPanel, two.m);
+        loadPanel(two, Contraction::B, panelOfB, v,
+                  phase.add(v.offset, ops.mul(ops.add(past.column, column),
+                                              second.k.strides[Contraction::B])),
+                  width, depth);
+        Value isFirst =
+            builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, panel, zero);
+        multiply(two, slot(l0o, zero), panelOfA, panelOfB, l0p, l0v, number, rows, width, depth,
+                 isFirst);
+      });
+    });
+    ops.when(here, [&] { ops.set(Pipe::FIX, kScoresFull); });
+    if (turns.reuses) {
+      ops.when(ops.both(there, turns.isAwaited(before)), [&] { ops.set(Pipe::MTE2, kPowersFree); });
+      ops.when(ops.both(there, turns.waits(before)), [&] { ops.wait(Pipe::FIX, kProductFree); });
+    }
+    repeat(oneIf(there), [&](Value) {
+      builder.create<FixpipeOp>(loc, o.memory, turns.slot(before, slotOfProduct(chain)),
+                                slot(l0o, zero), zero, past.rows, ops.index(chain.width),
+                                ops.index(roundUp(chain.width, kFractal)), padded(past.rows),
+                                Atomic::none, false);
+    });
+    ops.when(there, [&] { ops.set(Pipe::FIX, kProductFull); });
+  }
+
+  Phase &phase;
+  OpBuilder &builder;
+  Location loc;
+  const RowChain &chain;
+  const CubeSides &sides;
+  ChainOps ops;
+  int64_t cores;
+  GmView q, k, v, s, p, o;
+  Value l1q, l1k, l1p, l1v, l0q, l0k, l0p, l0v, l0s, l0o;
+};
+
+LogicalResult buildCube(Planner &planner, const RowChain &chain, const CubeSides &sides,
                         const Rings &rings, int64_t cores, int64_t group) {
   Phase phase = planner.begin(linalg::GenericOp(chain.first).getLoc(), "aic", cores);
-  OpBuilder &builder = phase.builder;
-  Location loc = phase.loc;
-  phase.function->setAttr(kGroup, builder.getI64IntegerAttr(group));
-  const Contraction &first = tilings.first, &second = tilings.second;
-  FailureOr<GmView> a = phase.view(first.views[Contraction::A]);
-  FailureOr<GmView> b = phase.view(first.views[Contraction::B]);
-  FailureOr<GmView> v = phase.view(second.views[Contraction::B]);
-  FailureOr<GmView> scores = phase.view(rings.scores), powers = phase.view(rings.powers),
-                    product = phase.view(rings.product);
-  if (failed(a) || failed(b) || failed(v) || failed(scores) || failed(powers) || failed(product))
-    return failure();
-  const CubeTiling &one = tilings.one, &two = tilings.two;
-  auto l1 = [&](int64_t elements, Type type) { return phase.buffer(elements, type, Space::l1, 2); };
-  Value l0a = phase.buffer(std::max(one.m * one.k_l0, two.m * two.k_l0), a->element, Space::l0a, 2);
-  Value l0b = phase.buffer(std::max(one.n * one.k_l0, two.n * two.k_l0), a->element, Space::l0b, 2);
-  Value l0c = phase.buffer(std::max(one.m * one.n, two.m * two.n), builder.getF32Type(), Space::l0c,
-                           one.l0c_slots);
-  const CubeBuffers forScores{l1(one.m * one.k_l1, a->element), l1(one.n * one.k_l1, b->element),
-                              l0a, l0b, l0c};
-  const CubeBuffers forProduct{l1(two.m * two.k_l1, powers->element),
-                               l1(two.n * two.k_l1, v->element), l0a, l0b, l0c};
-
-  ChainOps ops(builder, loc);
-  Turns turns(ops, chain, builder.create<BlockIdxOp>(loc), cores);
-  OpBuilder::InsertionGuard guard(builder);
-  Value turn = ops.loop(ops.add(turns.count, ops.index(1))).getInductionVar();
-  Value zero = ops.index(0);
-  {
-    Value here = ops.less(turn, turns.count);
-    const Turn now = turns.at(turn);
-    Value start = turns.slot(turn, slotOfScores(chain));
-    if (turns.reuses)
-      ops.when(ops.both(here, turns.waits(turn)), [&] { ops.wait(Pipe::FIX, kScoresFree); });
-    CubeRun run{.a = *a, .b = *b, .c = *scores};
-    run.a.offset = phase.add(a->offset, ops.mul(now.row, first.m.strides[Contraction::A]));
-    run.b.offset = phase.add(b->offset, ops.mul(now.column, first.n.strides[Contraction::B]));
-    run.first = zero;
-    Value panels = turns.isWhole() ? ops.index(chain.panels) : phase.ceilDiv(now.columns, kPanel);
-    run.count = ops.choose(here, panels, zero);
-    // An odd number, so that slots alternate from turn to turn as well.
-    run.before = ops.mul(turn, chain.panels | 1);
-    run.rows = now.rows;
-    if (!turns.isWhole())
-      run.columns = now.columns;
-    run.keepsA = first.k.size <= one.k_l1;
-    run.rowStride = kPanel;
-    run.ringStart = [&](Value tile) { return ops.add(start, ops.mul(tile, chain.block * kPanel)); };
-    emitCubeTiles(phase, first, one, forScores, run);
-    ops.when(here, [&] { ops.set(Pipe::FIX, kScoresFull); });
-  }
-  {
-    Value here = ops.less(zero, turn);
-    Value before =
-        ops.make<arith::SubIOp>(ops.make<arith::MaxSIOp>(turn, ops.index(1)), ops.index(1));
-    const Turn now = turns.at(before);
-    ops.when(here, [&] { ops.wait(Pipe::MTE2, kPowersFull); });
-    if (turns.reuses)
-      ops.when(ops.both(here, turns.waits(before)), [&] { ops.wait(Pipe::FIX, kProductFree); });
-    CubeRun run{.a = *powers, .b = *v, .c = *product};
-    run.a.offset = turns.slot(before, slotOfScores(chain));
-    run.b.offset = phase.add(v->offset, ops.mul(now.column, second.k.strides[Contraction::B]));
-    run.first = zero;
-    run.count = ops.choose(here, ops.index(1), zero);
-    run.before = before;
-    run.rows = now.rows;
-    if (!turns.isWhole())
-      run.depth = now.columns;
-    run.rowStride = roundUp(chain.width, kFractal);
-    Value start = turns.slot(before, slotOfProduct(chain));
-    run.ringStart = [&](Value) { return start; };
-    emitCubeTiles(phase, second, two, forProduct, run);
-    if (turns.reuses)
-      ops.when(ops.both(here, turns.isAwaited(before)), [&] { ops.set(Pipe::MTE2, kPowersFree); });
-    ops.when(here, [&] { ops.set(Pipe::FIX, kProductFull); });
-  }
-  return success();
+  phase.function->setAttr(kGroup, phase.builder.getI64IntegerAttr(group));
+  return CubeCore(phase, chain, sides, cores).emit(rings);
 }
 
 // `destination`: null in a trial.
@@ -286,7 +451,7 @@ LogicalResult emitVector(PhaseEmitter &emitter, TileBuffers &buffers, const RowC
   Value zero = ops.index(0), one = ops.index(1);
 
   OpBuilder::InsertionGuard guard(builder);
-  Value turn = ops.loop(ops.add(turns.count, one)).getInductionVar();
+  Value turn = ops.loop(ops.add(turns.count, ops.index(kLag))).getInductionVar();
   // A block as this core sees it, without rows when it is not `here`.
   Value skipped;
   auto blockAt = [&](Value number, Value here) {
@@ -329,8 +494,8 @@ LogicalResult emitVector(PhaseEmitter &emitter, TileBuffers &buffers, const RowC
     ops.when(here, [&] { ops.set(Pipe::MTE3, kPowersFull); });
   }
   {
-    Value here = ops.less(zero, turn);
-    Value before = ops.make<arith::SubIOp>(ops.make<arith::MaxSIOp>(turn, one), one);
+    Value here = ops.less(ops.index(kLag - 1), turn);
+    Value before = turns.before(turn);
     OnlineCode::Block block = blockAt(before, here);
     const int64_t pitch = roundUp(chain.width, kFractal);
     Value from = ops.add(turns.slot(before, slotOfProduct(chain)), ops.mul(skipped, pitch));
@@ -364,23 +529,37 @@ std::optional<int64_t> bytesFor(const RowChain &chain, Type result) {
 
 } // namespace
 
+namespace {
+
+void choosePanels(RowChain &chain, int64_t blocks, int64_t cores, const machine::Soc &soc) {
+  const int64_t panels = ceilDiv(chain.columns, kPanel);
+  // Rings take no more than half of L2: what is read again and again wants room as well.
+  const int64_t bytes = cores * kSlots * chain.block * kPanel *
+                        (bytesOf(chain.scoresElement) + bytesOf(chain.probabilitiesElement));
+  const int64_t most = std::min({kMostPanels, panels, soc.l2_bytes / 2 / bytes});
+  const int64_t wanted =
+      std::clamp(panels * blocks / kGoodTurns, kLeastPanels, std::max(most, kLeastPanels));
+  chain.panels = ceilDiv(panels, ceilDiv(panels, wanted)); // equal blocks
+}
+
+} // namespace
+
 bool chooseOnline(Planner &planner, RowChain &chain, const Contraction &first,
                   const Contraction &second) {
   if (chain.columns < kLeastColumns || chain.width > kMostWidth)
     return false;
   RowChain wanted = chain;
-  const int64_t panels = ceilDiv(chain.columns, kPanel);
-  wanted.panels = ceilDiv(panels, ceilDiv(panels, kMostPanels));
   // The most rows of a block that fit, so that all cores get the same number of blocks.
   const int64_t cores = planner.cores("aic");
   Type result = linalg::GenericOp(chain.second).getDpsInits()[0].getType();
   result = cast<MemRefType>(result).getElementType();
   for (int64_t turns = ceilDiv(chain.rows, cores * kMostRows);; ++turns) {
     wanted.block = ceilDiv(chain.rows, cores * turns);
+    choosePanels(wanted, turns, cores, planner.soc());
     auto bytes = bytesFor(wanted, result);
     if (!bytes)
       return false;
-    if (*bytes <= vectorBudget(planner) && chooseTilings(wanted, first, second, planner.soc()))
+    if (*bytes <= vectorBudget(planner) && chooseSides(wanted, first, second, planner.soc()))
       break;
     if (wanted.block <= kFractal)
       return false;
@@ -396,8 +575,8 @@ size_t planOnline(Planner &planner, const RowChain &chain, ArrayRef<Operation *>
   FailureOr<MemRefView> destination = planner.locate(planner.overwritten(chain.second));
   if (failed(first) || failed(second) || failed(destination))
     return 0;
-  auto tilings = chooseTilings(chain, *first, *second, planner.soc());
-  if (!tilings)
+  auto sides = chooseSides(chain, *first, *second, planner.soc());
+  if (!sides)
     return 0;
   Location loc = linalg::GenericOp(chain.first).getLoc();
   const int64_t cores = std::min(planner.cores("aic"), ceilDiv(chain.rows, chain.block));
@@ -422,7 +601,7 @@ size_t planOnline(Planner &planner, const RowChain &chain, ArrayRef<Operation *>
     return emitVector(emitter, buffers, chain, shape, rings, destination->root, destination->offset,
                       second->m.strides[Contraction::C], cores, why);
   };
-  if (failed(buildCube(planner, chain, *tilings, rings, cores, group)) ||
+  if (failed(buildCube(planner, chain, *sides, rings, cores, group)) ||
       failed(planPhase(planner, loc, tiling, emit, reason)))
     return 0;
   std::string where = ", " + std::to_string(chain.block) + " rows and " +
