@@ -1,6 +1,7 @@
 // pyasc sim: run a hand-written module of the npu dialect on the simulator.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "absl/strings/numbers.h"
@@ -26,7 +27,18 @@ constexpr int kMaxCores = 8;
 absl::StatusOr<uint64_t> Number(const Arguments &arguments, absl::string_view flag,
                                 uint64_t otherwise) {
   uint64_t value = otherwise;
-  if (arguments.Has(flag) && (!absl::SimpleAtoi(arguments.Get(flag), &value) || value == 0))
+  if (!arguments.Has(flag))
+    return value;
+  // 20000000000, or 2e10.
+  double real = 0;
+  if (!absl::SimpleAtoi(arguments.Get(flag), &value)) {
+    constexpr double kMost = 1e18;
+    value = 0;
+    if (absl::SimpleAtod(arguments.Get(flag), &real) && real >= 1 && real <= kMost &&
+        std::floor(real) == real)
+      value = static_cast<uint64_t>(real);
+  }
+  if (value == 0)
     return absl::InvalidArgumentError(
         absl::StrCat(flag, " takes a whole number above 0, not '", arguments.Get(flag), "'"));
   return value;

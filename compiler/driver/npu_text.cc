@@ -3,6 +3,7 @@
 #include <string>
 
 #include "compiler/driver/contract.h"
+#include "compiler/driver/npu_scan.h"
 #include "compiler/driver/stages.h"
 #include "compiler/ir/asc_dialect.h"
 #include "compiler/target/ascend/export_sim.h"
@@ -29,6 +30,7 @@ constexpr llvm::StringLiteral kName = "npu.name";
 constexpr llvm::StringLiteral kOutput = "npu.output";
 // The text's name in locations: the index of its file.
 constexpr llvm::StringLiteral kFile = "0";
+constexpr diag::SourceRange kFirstLine = {0, 1, 1, 1, 2};
 
 v1::DType dtypeOf(Type type) {
   if (isa<IndexType>(type))
@@ -144,7 +146,12 @@ bool describeParameter(ModuleOp module, unsigned number, diag::DiagnosticList &d
       v1::Parameter here;
       const v1::DType dtype = dtypeOf(memref ? memref.getElementType() : argument.getType());
       if (dtype == v1::DTYPE_UNSPECIFIED) {
-        diagnostics.Error("bad-module", {}, "an argument has a type that no parameter has");
+        std::string type;
+        llvm::raw_string_ostream(type) << argument.getType();
+        diagnostics.Error("bad-module", RangeOf(argument.getLoc()),
+                          "no parameter has the type '" + type +
+                              "': tensors are memrefs of f16, bf16, f32, f64, i8, i16, i32 or i64, "
+                              "numbers of these types or index");
         return false;
       }
       if (memref) {
@@ -158,7 +165,7 @@ bool describeParameter(ModuleOp module, unsigned number, diag::DiagnosticList &d
       parameter.clear_access();
       parameter.clear_starts_undefined();
       if (found && here.SerializeAsString() != parameter.SerializeAsString()) {
-        diagnostics.Error("bad-module", {},
+        diagnostics.Error("bad-module", RangeOf(argument.getLoc()),
                           "the functions do not agree on name and type of " + binding);
         return false;
       }
@@ -177,13 +184,35 @@ bool describeParameter(ModuleOp module, unsigned number, diag::DiagnosticList &d
       }
     }
   if (!found)
-    diagnostics.Error("bad-module", {}, "no argument is bound to " + binding);
+    diagnostics.Error("bad-module", RangeOf(module.getLoc()), "no argument is bound to " + binding);
   parameter.set_starts_undefined(output);
   parameter.set_access(reads && writes ? v1::ACCESS_READ_WRITE
                        : writes        ? v1::ACCESS_WRITE
                        : reads         ? v1::ACCESS_READ
                                        : v1::ACCESS_NONE);
   return found;
+}
+
+// That the last parameter's name is its own.
+bool checkName(ModuleOp module, const v1::LaunchContract &contract,
+               diag::DiagnosticList &diagnostics) {
+  const int last = contract.parameters_size() - 1;
+  const std::string &name = contract.parameters(last).name();
+  for (int i = 0; i < last; ++i)
+    if (contract.parameters(i).name() == name) {
+      const std::string binding = "parameter:" + std::to_string(last);
+      diag::SourceRange range;
+      for (auto function : module.getOps<func::FuncOp>())
+        for (BlockArgument argument : function.getArguments())
+          if (function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), npu::kBinding) ==
+              binding)
+            range = RangeOf(argument.getLoc());
+      diagnostics.Error("bad-module", range,
+                        "two parameters are called '" + name +
+                            "': npu.name has to tell them apart");
+      return false;
+    }
+  return true;
 }
 
 bool describe(ModuleOp module, const BlockNames &block_names, diag::DiagnosticList &diagnostics,
@@ -195,7 +224,7 @@ bool describe(ModuleOp module, const BlockNames &block_names, diag::DiagnosticLi
           function.getArgAttrOfType<StringAttr>(i, npu::kBinding).getValue().split(':');
       unsigned index = 0;
       if (kind == "result") {
-        diagnostics.Error("bad-module", {},
+        diagnostics.Error("bad-module", RangeOf(function.getArgument(i).getLoc()),
                           "a hand-written module has no results: bind outputs "
                           "to parameters");
         return false;
@@ -204,12 +233,13 @@ bool describe(ModuleOp module, const BlockNames &block_names, diag::DiagnosticLi
         parameters = std::max(parameters, index + 1);
     }
   if (parameters > 64) {
-    diagnostics.Error("bad-module", {}, "a module has at most 64 parameters");
+    diagnostics.Error("bad-module", RangeOf(module.getLoc()), "a module has at most 64 parameters");
     return false;
   }
   contract->set_schema_version(contract::kLaunchSchemaVersion);
   for (unsigned i = 0; i < parameters; ++i)
-    if (!describeParameter(module, i, diagnostics, *contract->add_parameters()))
+    if (!describeParameter(module, i, diagnostics, *contract->add_parameters()) ||
+        !checkName(module, *contract, diagnostics))
       return false;
   AddNpuPhases(module, contract);
   for (v1::Phase &phase : *contract->mutable_phases()) {
@@ -225,48 +255,14 @@ bool describe(ModuleOp module, const BlockNames &block_names, diag::DiagnosticLi
         step->set_value(i);
       }
     if (step->op() == v1::LaunchExpr::OP_UNSPECIFIED) {
-      diagnostics.Error("bad-module", {},
+      auto function = module.lookupSymbol<func::FuncOp>(phase.entry());
+      diagnostics.Error("bad-module", RangeOf(function.getLoc()),
                         "npu.blocks of '" + phase.entry() + "' names no index parameter: '" +
                             named->second + "'");
       return false;
     }
   }
   return true;
-}
-
-} // namespace
-
-namespace {
-
-// MLIR's parser and what walks its result recurse: into how many brackets is bounded before.
-constexpr int kMaxBrackets = 500;
-
-// The line on which brackets are nested too deeply; 0: on none.
-uint32_t tooDeepLine(llvm::StringRef text) {
-  int depth = 0;
-  uint32_t line = 1;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\n') {
-      ++line;
-    } else if (text.substr(i).starts_with("//")) {
-      i = std::min(text.find('\n', i), text.size()) - 1;
-    } else if (text.substr(i).starts_with("->")) {
-      ++i;
-    } else if (c == '"') { // a string ends on its line
-      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
-        if (text[i] == '\\')
-          ++i;
-      if (i < text.size() && text[i] == '\n')
-        --i;
-    } else if (llvm::StringRef("{([<").contains(c)) {
-      if (++depth > kMaxBrackets)
-        return line;
-    } else if (llvm::StringRef("})]>").contains(c)) {
-      depth = std::max(depth - 1, 0);
-    }
-  }
-  return 0;
 }
 
 } // namespace
@@ -282,11 +278,9 @@ bool CompileNpuText(const v1::CompileRequest &request, diag::DiagnosticList &dia
     diagnostics.Error("bad-module", {}, "this is MLIR's bytecode; send the module as text");
     return false;
   }
-  if (const uint32_t line = tooDeepLine(text)) {
-    diag::SourceRange range;
-    range.line = line;
-    diagnostics.Error("bad-module", range,
-                      "brackets are nested more than " + std::to_string(kMaxBrackets) + " deep");
+  if (const std::optional<TextFault> fault = ScanNpuText(text)) {
+    diagnostics.Error("bad-module", {0, fault->line, fault->column, fault->line, fault->end},
+                      fault->message);
     return false;
   }
   MLIRContext context(MLIRContext::Threading::DISABLED);
@@ -304,12 +298,22 @@ bool CompileNpuText(const v1::CompileRequest &request, diag::DiagnosticList &dia
   }
   if (!module) {
     if (!diagnostics.HasErrors())
-      diagnostics.Error("bad-module", {}, "the text is no module");
+      diagnostics.Error("bad-module", kFirstLine, "the text is no module");
     return false;
   }
+  const diag::SourceRange whole = RangeOf((*module)->getLoc());
   std::string soc_name = request.soc();
-  if (auto named = (*module)->getAttrOfType<StringAttr>(npu::kSoc); named && soc_name.empty())
-    soc_name = named.str();
+  diag::SourceRange soc_range; // of a request it has none
+  if (Attribute named = (*module)->getAttr(npu::kSoc)) {
+    if (!isa<StringAttr>(named)) {
+      diagnostics.Error("bad-module", whole, "npu.soc is a name, such as \"ascend910b1\"");
+      return false;
+    }
+    if (soc_name.empty()) {
+      soc_name = cast<StringAttr>(named).str();
+      soc_range = whole;
+    }
+  }
   if (soc_name.empty())
     soc_name = std::string(machine::kDefaultSoc);
   const machine::Soc *soc = machine::FindSoc(soc_name);
@@ -317,12 +321,13 @@ bool CompileNpuText(const v1::CompileRequest &request, diag::DiagnosticList &dia
     std::string names;
     for (const std::string &name : machine::SocNames())
       names += (names.empty() ? "" : ", ") + name;
-    diagnostics.Error("unknown-soc", {}, "there is no SoC '" + soc_name + "'; known are " + names);
+    diagnostics.Error("unknown-soc", soc_range,
+                      "there is no SoC '" + soc_name + "'; known are " + names);
     return false;
   }
   auto functions = module->getOps<func::FuncOp>();
   if (functions.empty()) {
-    diagnostics.Error("bad-module", {}, "the module has no function");
+    diagnostics.Error("bad-module", whole, "the module has no function");
     return false;
   }
   for (func::FuncOp function : functions)

@@ -117,7 +117,7 @@ Soc Parse(const std::string &text) {
   gm("l2_read_bytes_per_cycle", soc.gm.l2_read_bytes_per_cycle);
   gm("l2_shared_read_bytes_per_cycle", soc.gm.l2_shared_read_bytes_per_cycle);
   gm("l2_write_bytes_per_cycle", soc.gm.l2_write_bytes_per_cycle);
-  gm("write_back_factor", soc.gm.write_back_factor);
+  gm("turnaround_ns", soc.gm.turnaround_ns);
   gm("write_queue_bytes", soc.gm.write_queue_bytes);
   gm("l2_line_bytes", soc.gm.l2_line_bytes);
   if (!std::has_single_bit(static_cast<uint64_t>(soc.gm.l2_line_bytes)))
@@ -170,6 +170,8 @@ Soc Parse(const std::string &text) {
   d.Read({"launch", "vector_stagger_us"}, soc.launch.vector_stagger_us);
   d.Read({"calibration", "rows"}, soc.calibration.rows);
   d.Read({"calibration", "median_error"}, soc.calibration.median_error);
+  d.Read({"calibration", "pipe_median_error"}, soc.calibration.pipe_median_error);
+  d.Read({"calibration", "pipe_worst_error"}, soc.calibration.pipe_worst_error);
   d.Read({"calibration", "worst_error"}, soc.calibration.worst_error);
   d.Read({"calibration", "chips"}, soc.calibration.chips);
   return soc;

@@ -78,9 +78,10 @@ struct GlobalMemoryCost {
   double l2_read_bytes_per_cycle = 0;
   double l2_shared_read_bytes_per_cycle = 0;
   double l2_write_bytes_per_cycle = 0;
-  // A dirty line that leaves L2 costs its bytes times this at HBM's rate.
-  double write_back_factor = 0;
-  // Such lines wait for a moment without reads, in queues of so many bytes in all.
+  // Of a channel that has read, before it writes a dirty line that leaves L2.
+  double turnaround_ns = 0;
+  // Such lines wait for a moment without reads, in queues of so many bytes in all. A write that
+  // makes one go back waits while HBM is so much behind.
   int64_t write_queue_bytes = 0;
   int64_t l2_line_bytes = 0;
   // Of an access by the scalar unit that misses its data cache.
@@ -121,9 +122,11 @@ struct LaunchCost {
 // tests/calibration/run.py prints it, which also holds it to these figures.
 struct Calibration {
   int rows = 0;
-  // Of the rows' total times, fractions.
+  // Of the rows' total times, and of their pipes' times; fractions.
   double median_error = 0;
   double worst_error = 0;
+  double pipe_median_error = 0;
+  double pipe_worst_error = 0;
   // "Ascend 910B1 and 910B4".
   std::string chips;
 };

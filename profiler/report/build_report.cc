@@ -114,11 +114,16 @@ void BuildReport(const v1::Artifact &artifact, const device::LaunchOutcome &outc
                                                                    : "device events");
   const machine::Soc *soc = simulated ? machine::FindSoc(artifact.soc()) : nullptr;
   if (soc) {
+    // A simulated device is any chip; what counts is the one that the kernel is for.
+    launch->set_device(absl::StrCat("simulated ", soc->product));
     const machine::Calibration &c = soc->calibration;
     report->mutable_trust()->set_model_error(c.worst_error);
-    report->mutable_trust()->set_calibration(absl::StrFormat(
-        "calibrated on %d published measurements of %s: total times within %.0f %%, median %.1f %%",
-        c.rows, c.chips, 100 * c.worst_error, 100 * c.median_error));
+    report->mutable_trust()->set_calibration(
+        absl::StrFormat("calibrated on %d published measurements of %s: total times within %.0f "
+                        "%%, median %.1f %%; "
+                        "pipes' times within %.0f %%, median %.1f %%",
+                        c.rows, c.chips, 100 * c.worst_error, 100 * c.median_error,
+                        100 * c.pipe_worst_error, 100 * c.pipe_median_error));
   }
   if (report->trust().caches().empty())
     report->mutable_trust()->set_caches(simulated ? "cold" : "warm");

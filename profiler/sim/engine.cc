@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<PhaseResult>> Engine::Run(const PhaseRequest &request
   threads_.reset();
   if (request.data && request.threads > 1)
     threads_ = std::make_unique<DataThreads>(request.threads, gm);
-  events_ = {};
+  events_.Clear();
   active_.clear();
   cross_.clear();
   age_ = 0;
@@ -51,7 +51,6 @@ absl::StatusOr<std::vector<PhaseResult>> Engine::Run(const PhaseRequest &request
   lines_.assign(request.parts.size(), {});
   instructions_left_ =
       request.max_instructions ? request.max_instructions : std::numeric_limits<int64_t>::max();
-  memory_system_.Restart();
   if (request.trace) {
     double head = 0;
     for (const PhasePart &part : request.parts)
@@ -65,8 +64,7 @@ absl::StatusOr<std::vector<PhaseResult>> Engine::Run(const PhaseRequest &request
   for (size_t n = 0; n < request.parts.size(); ++n)
     StartPart(static_cast<int>(n), cross_flags);
   while (!events_.empty() && status_.ok()) {
-    const Event event = events_.top();
-    events_.pop();
+    const Event event = events_.Take();
     Core &core = *active_[event.core()];
     switch (event.kind()) {
     case EventKind::kComplete:
@@ -97,6 +95,7 @@ absl::StatusOr<std::vector<PhaseResult>> Engine::Run(const PhaseRequest &request
   for (Core *core : active_)
     if (status_.ok())
       CheckCross(*core);
+  memory_system_.EndPhase(traffic_.back());
   threads_.reset();
   if (!status_.ok()) {
     // Nothing of a failed phase may leak into the next.
@@ -123,9 +122,9 @@ void Engine::StartPart(int number, bool cross_flags) {
   const int64_t all_cores = f.cube ? soc_.cube_cores : soc_.vector_cores;
   const int64_t cores = std::min(part.blocks, all_cores);
   if (cross_flags && part.blocks > all_cores) {
-    status_ =
-        FaultAt(0, Cat("'", f.name, "' sets or waits for flags between cores: its ", part.blocks,
-                       " blocks have to run at the same time, on ", all_cores, " cores"));
+    status_ = FaultAt(f.line,
+                      Cat("'", f.name, "' sets or waits for flags between cores: its ", part.blocks,
+                          " blocks have to run at the same time, on ", all_cores, " cores"));
     return;
   }
   const double stagger =
@@ -154,7 +153,7 @@ void Engine::StartPart(int number, bool cross_flags) {
 }
 
 void Engine::Push(double time, EventKind kind, Core &core, int pipe) {
-  events_.push({time,
+  events_.Push({time,
                 static_cast<uint32_t>(kind) << 24 | static_cast<uint32_t>(core.slot) << 8 |
                     static_cast<uint32_t>(pipe),
                 age_++});
@@ -268,6 +267,9 @@ void Engine::RunScalar(Core &core) {
           core, core.scalar.line, FaultKind::kLimit,
           Cat("the program has not ended after ", request_.max_instructions, " instructions"));
     instructions_left_ -= executed;
+    if (core.scalar.time > kMostCycles)
+      return FatalFault(core, core.scalar.line, FaultKind::kLimit,
+                        Cat("the program takes more than ", kMostCycles, " cycles"));
     HeedFindings();
     if (!status_.ok())
       return;
@@ -282,10 +284,14 @@ void Engine::RunScalar(Core &core) {
     for (size_t n = 0; n < operation.descriptor->fields.size(); ++n) {
       const Field &field = operation.descriptor->fields[n];
       operation.v[n] = field.value;
-      if (field.reg != kNoRegister)
-        operation.v[n] = static_cast<int64_t>(static_cast<uint64_t>(field.value) +
-                                              static_cast<uint64_t>(core.scalar.reg(field.reg)) *
-                                                  static_cast<uint64_t>(int64_t{field.scale}));
+      int64_t scaled = 0;
+      if (field.reg != kNoRegister &&
+          (__builtin_mul_overflow(core.scalar.reg(field.reg), int64_t{field.scale}, &scaled) ||
+           __builtin_add_overflow(field.value, scaled, &operation.v[n])))
+        return FatalFault(
+            core, operation.line, FaultKind::kOutOfBounds,
+            Cat(PipeOpName(operation.descriptor->op), ": an address or a size is beyond 64 bits"),
+            &operation);
     }
     if (!Issue(core, operation) || !status_.ok())
       return;

@@ -12,13 +12,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <queue>
 #include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "profiler/sim/core.h"
 #include "profiler/sim/data_threads.h"
+#include "profiler/sim/event_queue.h"
 #include "profiler/sim/trace.h"
 
 namespace pyasc::sim {
@@ -56,6 +56,9 @@ struct PhaseRequest {
 inline constexpr int kScalarPipe = static_cast<int>(sim_isa::Pipe::kS);
 // A program may set a flag again and again: so many that nothing takes are a fault.
 inline constexpr size_t kMostFlags = 65536;
+
+// Beyond this the clock would lose single cycles: about a week on the chip.
+inline constexpr double kMostCycles = 1e15;
 
 // "MTE2->V id 0", of a set_flag or wait_flag.
 std::string FlagName(const Operation &o);
@@ -103,23 +106,6 @@ public:
   MemorySystem &memory_system() { return memory_system_; }
 
 private:
-  enum class EventKind : uint8_t { kComplete, kTransfer, kTry, kScalar };
-  struct Event {
-    double time;
-    // Kind, core and pipe, so that they decide in this order.
-    uint32_t order;
-    uint32_t age;
-    bool operator>(const Event &other) const {
-      if (time != other.time)
-        return time > other.time;
-      // Ages wrap; events of one time are close to each other.
-      return order != other.order ? order > other.order : static_cast<int32_t>(age - other.age) > 0;
-    }
-    EventKind kind() const { return static_cast<EventKind>(order >> 24); }
-    int core() const { return static_cast<int>(order >> 8 & 0xffff); }
-    int pipe() const { return static_cast<int>(order & 0xff); }
-  };
-
   void Push(double time, EventKind kind, Core &core, int pipe);
   void StartPart(int part, bool cross_flags);
   void StartBlock(Core &core, double time);
@@ -207,7 +193,7 @@ private:
   std::vector<std::unique_ptr<ScalarCode>> codes_; // one a part
   std::unique_ptr<DataThreads> threads_;
   std::vector<Core *> active_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  EventQueue events_;
   std::vector<Access> accesses_;
   uint32_t age_ = 0;
   uint64_t instructions_left_ = 0;

@@ -26,14 +26,15 @@ enum class FaultKind : uint8_t {
   kLimit,
   kNoPartner,
   kCrossCount,
+  kArithmetic,
 };
 constexpr std::string_view KindName(FaultKind kind) {
   constexpr std::string_view kNames[] = {
-      "out-of-bounds",        "misaligned-address", "operand-out-of-range",
-      "overlapping-operands", "double-set",         "flag-not-waited",
-      "flag-not-set",         "crossed-flag",       "flag-deadlock",
-      "missing-cache-flush",  "instruction-limit",  "cross-flag-without-partner",
-      "cross-flag-overflow"};
+      "out-of-bounds",        "misaligned-address",  "operand-out-of-range",
+      "overlapping-operands", "double-set",          "flag-not-waited",
+      "flag-not-set",         "crossed-flag",        "flag-deadlock",
+      "missing-cache-flush",  "instruction-limit",   "cross-flag-without-partner",
+      "cross-flag-overflow",  "undefined-arithmetic"};
   return kNames[static_cast<int>(kind)];
 }
 // The way out, in one sentence.
@@ -66,6 +67,8 @@ constexpr std::string_view AdviceOf(FaultKind kind) {
            "block";
   case FaultKind::kCrossCount:
     return "let the core that sets the flag wait for one the other way before it is too far ahead";
+  case FaultKind::kArithmetic:
+    return "test the operand before";
   }
   return "";
 }

@@ -48,18 +48,10 @@ void L2Cache::Clear() {
   next_ = 0;
 }
 
-L2Cache::Found L2Cache::Touch(uint64_t line, bool write, bool allocate, int core) {
+L2Cache::Found L2Cache::Miss(uint64_t line, bool write, bool allocate, int core) {
   if (line >= states_.size())
     states_.resize(std::max<uint64_t>(line + 1, states_.size() * 2), 0);
   Found found;
-  const auto owner = static_cast<uint8_t>(core);
-  const State state = states_[line];
-  if (state != 0) {
-    found.hit = true;
-    found.shared = static_cast<uint8_t>(state >> kDirtyBits) != owner;
-    states_[line] = ++uses_ << kUseShift | State{owner} << kDirtyBits | (state & 1) | State{write};
-    return found;
-  }
   if (!allocate)
     return found;
   if (used_ < capacity_) {
@@ -70,7 +62,8 @@ L2Cache::Found L2Cache::Touch(uint64_t line, bool write, bool allocate, int core
       found.written_back = static_cast<int64_t>(victim);
     states_[victim] = 0;
   }
-  states_[line] = ++uses_ << kUseShift | State{owner} << kDirtyBits | State{write};
+  states_[line] =
+      ++uses_ << kUseShift | State{static_cast<uint8_t>(core)} << kDirtyBits | State{write};
   PutInBag(line);
   return found;
 }
@@ -119,13 +112,25 @@ uint64_t L2Cache::TakeOldest() {
 
 Hbm::Hbm(const machine::Soc &soc) : cost_(soc.gm), channels_(soc.gm.hbm_channels) {
   bytes_per_cycle_ = cost_.hbm_read_gb_per_s / soc.clock_ghz / cost_.hbm_channels;
-  write_cycles_ = ServiceCycles(static_cast<double>(cost_.l2_line_bytes)) * cost_.write_back_factor;
+  const auto line_bytes = static_cast<double>(cost_.l2_line_bytes);
+  write_cycles_ = line_bytes / (cost_.hbm_write_gb_per_s / soc.clock_ghz / cost_.hbm_channels);
+  turn_cycles_ = soc.ns_to_cycles(cost_.turnaround_ns);
+  most_waiting_ = cost_.write_queue_bytes / cost_.hbm_channels / cost_.l2_line_bytes;
+  most_behind_ = ServiceCycles(static_cast<double>(cost_.write_queue_bytes) / cost_.hbm_channels);
   same_line_window_ = soc.ns_to_cycles(cost_.same_line_window_ns);
-  most_owed_ = static_cast<double>(cost_.write_queue_bytes) / cost_.hbm_channels / bytes_per_cycle_;
 }
 
-void Hbm::Restart() {
+void Hbm::Clear() {
   std::fill(channels_.begin(), channels_.end(), Channel());
+  last_reads_.clear();
+  written_ = 0;
+}
+
+void Hbm::Restart(double time) {
+  for (Channel &channel : channels_) {
+    Settle(channel, time);
+    channel.free -= time;
+  }
   last_reads_.clear();
 }
 
@@ -137,22 +142,26 @@ Hbm::Channel &Hbm::ChannelOf(uint64_t line) {
   return channels_[std::has_single_bit(count) ? at & (count - 1) : at % count];
 }
 
-// Waiting writes use the time in which nobody reads, and one that has begun is finished; what no
-// longer has room in the queue is done at once.
+void Hbm::WriteBack(Channel &channel, int64_t lines) {
+  channel.free += static_cast<double>(lines) * write_cycles_ + (channel.writes ? 0 : turn_cycles_);
+  channel.waiting -= lines;
+  channel.writes = true;
+  written_ += lines;
+}
+
+// Waiting lines use the time in which nobody reads, and one that has begun is finished; what no
+// longer has room in the queue goes back at once.
 void Hbm::Settle(Channel &channel, double time) {
   if (time > channel.free) {
-    if (channel.owed > 0) {
-      const double begun =
-          std::min(channel.owed, std::ceil((time - channel.free) / write_cycles_) * write_cycles_);
-      channel.owed -= begun;
-      channel.free += begun;
+    if (channel.waiting > 0) {
+      const double idle = time - channel.free - (channel.writes ? 0 : turn_cycles_);
+      const auto begun = static_cast<int64_t>(std::ceil(idle / write_cycles_));
+      WriteBack(channel, std::clamp<int64_t>(begun, 1, channel.waiting));
     }
     channel.free = std::max(time, channel.free);
   }
-  if (channel.owed > most_owed_) {
-    channel.free += channel.owed - most_owed_;
-    channel.owed = most_owed_;
-  }
+  if (channel.waiting > most_waiting_)
+    WriteBack(channel, channel.waiting - most_waiting_);
 }
 
 double Hbm::Read(uint64_t line, double service, double time, int core) {
@@ -167,14 +176,16 @@ double Hbm::Read(uint64_t line, double service, double time, int core) {
     last = {time, core};
   }
   channel.free += service;
+  channel.writes = false;
   return channel.free;
 }
 
-void Hbm::Write(uint64_t line, double time) {
+double Hbm::Write(uint64_t line, double time) {
   Channel &channel = ChannelOf(line);
   Settle(channel, time);
-  channel.owed += write_cycles_;
+  ++channel.waiting;
   Settle(channel, channel.free);
+  return std::max(time, channel.free - most_behind_);
 }
 
 // ----------------------------------------------------------------------------- memory system
@@ -191,9 +202,16 @@ MemorySystem::MemorySystem(const machine::Soc &soc)
       spread_(soc.ns_to_cycles(soc.gm.latency_spread_ns)),
       write_latency_(soc.ns_to_cycles(soc.gm.write_latency_ns)) {}
 
-void MemorySystem::Restart() {
-  hbm_.Restart();
-  l2_free_ = 0;
+void MemorySystem::MakeCold() {
+  l2_.Clear();
+  hbm_.Clear();
+  last_arrival_ = 0;
+}
+
+void MemorySystem::EndPhase(Traffic &traffic) {
+  hbm_.Restart(last_arrival_);
+  traffic.bytes[static_cast<int>(Path::kHbmWrite)] += hbm_.TakeWritten() * soc_.gm.l2_line_bytes;
+  l2_free_ = last_arrival_ = 0;
 }
 
 RequestCost MemorySystem::CostOf(const Transfer &t, int64_t count) const {
@@ -230,54 +248,61 @@ bool MemorySystem::Advance(Transfer &t, Traffic &traffic) {
   const bool write = t.access.write;
   Expect(t);
   // On the way in registers.
+  const Access access = t.access;
+  const bool allocate = !t.bypass;
+  const int core = t.core, line_shift = line_shift_;
+  const uint64_t in_line = static_cast<uint64_t>(line_bytes - 1);
+  int64_t run = t.run, offset = t.offset;
+  uint64_t at = t.start + static_cast<uint64_t>(run * access.stride + offset);
   double issue = t.issue, arrival = t.arrival, l2_free = l2_free_;
   int64_t hits = 0, misses = 0;
   for (int requests = 0; requests < kRequestsAtOnce; ++requests) {
-    const uint64_t at = t.start + static_cast<uint64_t>(t.run * t.access.stride + t.offset);
-    const uint64_t line = at >> line_shift_;
+    const uint64_t line = at >> line_shift;
     const int64_t bytes =
-        std::min(t.access.length - t.offset,
-                 line_bytes - static_cast<int64_t>(at & static_cast<uint64_t>(line_bytes - 1)));
-    if (t.cost.bytes != bytes) // most are of one size
+        std::min(access.length - offset, line_bytes - static_cast<int64_t>(at & in_line));
+    if (t.cost.bytes != bytes) [[unlikely]] // most are of one size
       t.cost = CostOf(t, bytes);
-    const L2Cache::Found found = l2_.Touch(line, write, !t.bypass, t.core);
-    ++(found.hit ? hits : misses);
+    const L2Cache::Found found = l2_.Touch(line, write, allocate, core);
     // What the core's port takes for it, and when the data can be there.
     double own, ready;
-    if (write) {
+    if (write || found.hit) {
       // A line that is written needs nothing of what it was.
-      own = t.cost.write;
+      own = write ? t.cost.write : found.shared ? t.cost.shared_hit : t.cost.hit;
       l2_free = std::max(l2_free, issue) + t.cost.l2;
-      ready = l2_free + write_latency_;
-    } else if (found.hit) {
-      own = found.shared ? t.cost.shared_hit : t.cost.hit;
-      l2_free = std::max(l2_free, issue) + t.cost.l2;
-      ready = l2_free + l2_latency_;
+      ready = l2_free + (write ? write_latency_ : l2_latency_);
     } else {
       own = t.cost.miss;
-      ready = hbm_.Read(line, t.cost.channel, issue, t.bypass ? t.core : -1) + hbm_latency_ + away;
+      ready = hbm_.Read(line, t.cost.channel, issue, allocate ? -1 : core) + hbm_latency_ + away;
       traffic.bytes[static_cast<int>(Path::kHbmRead)] += static_cast<int64_t>(t.cost.from_hbm);
     }
-    if (found.written_back >= 0) {
-      hbm_.Write(static_cast<uint64_t>(found.written_back), issue);
-      traffic.bytes[static_cast<int>(Path::kHbmWrite)] += line_bytes;
+    ++(found.hit ? hits : misses);
+    if (found.written_back >= 0) [[unlikely]] {
+      const double room = hbm_.Write(static_cast<uint64_t>(found.written_back), issue);
+      if (write)
+        ready = std::max(ready, room + write_latency_);
     }
     issue += std::min(own, least_issue);
     arrival = std::max(arrival, ready) + own;
-    t.offset += bytes;
-    if (t.offset < t.access.length)
+    offset += bytes;
+    at += static_cast<uint64_t>(bytes);
+    if (offset < access.length)
       continue;
-    t.offset = 0;
-    if (++t.run == t.access.count)
+    at += static_cast<uint64_t>(access.stride - access.length);
+    offset = 0;
+    if (++run == access.count)
       break;
   }
+  t.run = run;
+  t.offset = offset;
+  traffic.bytes[static_cast<int>(Path::kHbmWrite)] += hbm_.TakeWritten() * line_bytes;
   traffic.l2_hits += hits;
   traffic.l2_misses += misses;
   l2_free_ = l2_free;
   t.arrival = arrival;
+  last_arrival_ = std::max(last_arrival_, arrival);
   // The core has buffers for what is under way during one latency, no more.
   t.issue = std::max(issue, arrival - (write ? write_latency_ : window_));
-  return t.run == t.access.count;
+  return run == access.count;
 }
 
 } // namespace pyasc::sim

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compiler/machine/machine.h"
@@ -100,9 +101,17 @@ public:
       __builtin_prefetch(&states_[line], 1);
   }
   // Uses a line for `core`, bringing it in unless `allocate` is false.
-  Found Touch(uint64_t line, bool write, bool allocate, int core);
+  Found Touch(uint64_t line, bool write, bool allocate, int core) {
+    if (line >= states_.size() || states_[line] == 0) [[unlikely]]
+      return Miss(line, write, allocate, core);
+    const auto owner = static_cast<uint8_t>(core);
+    const State state = states_[line];
+    states_[line] = ++uses_ << kUseShift | State{owner} << kDirtyBits | (state & 1) | State{write};
+    return {.hit = true, .shared = static_cast<uint8_t>(state >> kDirtyBits) != owner};
+  }
 
 private:
+  Found Miss(uint64_t line, bool write, bool allocate, int core);
   // A line's state: when it was used last, counted in uses; by whom; whether it is dirty. 0: it is
   // not there.
   using State = uint64_t;
@@ -130,24 +139,32 @@ private:
   size_t next_ = 0;
 };
 
-// HBM, as channels that serve one request after the other. Reads go first; writes wait in a
-// queue, as long as that has room.
+// HBM, as channels that serve one request after the other. Reads go first; lines that go back wait
+// in a queue for a moment without reads, as long as that has room. Turning a channel from reading
+// to writing takes time, which lines that go back one after the other share.
 class Hbm {
 public:
   explicit Hbm(const machine::Soc &soc);
-  void Restart();
+  void Clear();
+  // Time begins anew at what was `time`: what is under way then still is.
+  void Restart(double time);
   // When the data of a read that reaches the channel at `time` and takes `service` cycles of it is
   // out of it. `core`: who reads past L2, else -1.
   double Read(uint64_t line, double service, double time, int core);
-  // A line that goes back.
-  void Write(uint64_t line, double time);
+  // A line that goes back. It keeps its place in L2 until then: returns when what is written in its
+  // stead finds room, `time` unless the channel has very much to do.
+  double Write(uint64_t line, double time);
+  // Lines that have gone back since the last call.
+  int64_t TakeWritten() { return std::exchange(written_, 0); }
   double ServiceCycles(double bytes) const { return bytes / bytes_per_cycle_; }
 
 private:
   struct Channel {
     double free = 0;
-    // Time that waiting writes will take.
-    double owed = 0;
+    // Lines that wait to go back.
+    int64_t waiting = 0;
+    // The last that it served was one of those.
+    bool writes = false;
   };
   struct LastRead {
     double time = 0;
@@ -155,15 +172,19 @@ private:
   };
   Channel &ChannelOf(uint64_t line);
   void Settle(Channel &channel, double time);
+  void WriteBack(Channel &channel, int64_t lines);
 
   const machine::GlobalMemoryCost &cost_;
   double bytes_per_cycle_; // of one channel
   double write_cycles_;    // of one line
-  double most_owed_;
+  double turn_cycles_;     // before the first
+  int64_t most_waiting_;
+  double most_behind_;
   double same_line_window_;
   // By line, of reads past L2.
   std::vector<LastRead> last_reads_;
   std::vector<Channel> channels_;
+  int64_t written_ = 0;
 };
 
 class MemorySystem {
@@ -171,9 +192,10 @@ public:
   explicit MemorySystem(const machine::Soc &soc);
 
   // Empties L2: every line misses. Dirty lines are forgotten.
-  void MakeCold() { l2_.Clear(); }
-  // Starts a phase: time begins at zero again.
-  void Restart();
+  void MakeCold();
+  // Ends a phase, after its last transfer: time begins at zero again. What goes back to HBM until
+  // then is counted as `traffic`; what still waits is the next phase's.
+  void EndPhase(Traffic &traffic);
 
   // Issues the transfer's next requests, at `transfer.issue`. True: those were the last.
   bool Advance(Transfer &transfer, Traffic &traffic);
@@ -187,6 +209,8 @@ private:
   Hbm hbm_;
   double l2_bytes_per_cycle_;
   double l2_free_ = 0;
+  // When the last transfer of the phase ended.
+  double last_arrival_ = 0;
   double l2_latency_;
   // Requests may be under way for so long before the core waits for the first one.
   double window_;

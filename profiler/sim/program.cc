@@ -26,6 +26,8 @@ struct Uses {
 };
 
 Uses UsesOf(const Instruction &i) {
+  if (i.op == ScalarOp::kWork) // gives nothing
+    return {{i.b, -1, -1}, -1};
   const int third = i.imm >= 0 && i.imm < kMaxRegisters ? static_cast<int>(i.imm) : kNoRegister;
   switch (InfoOf(i.op).form) {
   case Form::kNone:
@@ -235,8 +237,9 @@ absl::Status CheckCode(const Function &f) {
   return absl::OkStatus();
 }
 
-// Flow-insensitive: a register that is anywhere computed from a loaded value counts as data.
-bool IsDataDependent(const Function &f) {
+// The first instruction that data decide about, or -1. Flow-insensitive: a register that is
+// anywhere computed from a loaded value counts as data.
+int64_t FindDataDependence(const Function &f) {
   std::vector<bool> data(f.num_registers, false);
   auto any = [&](const Uses &uses) {
     for (int reg : uses.reads)
@@ -254,13 +257,17 @@ bool IsDataDependent(const Function &f) {
         data[uses.write] = changed = true;
     }
   }
-  for (const Instruction &i : f.code) {
+  for (size_t at = 0; at < f.code.size(); ++at) {
+    const Instruction &i = f.code[at];
     const Form form = InfoOf(i.op).form;
+    const auto here = static_cast<int64_t>(at);
     if (IsJump(form) && any(UsesOf(i)))
-      return true;
+      return here;
     if ((form == Form::kLoad || form == Form::kStore) &&
         (data[i.b] || (i.c != kNoRegister && data[i.c])))
-      return true;
+      return here;
+    if (i.op == ScalarOp::kWork && data[i.b])
+      return here;
     if (form != Form::kIssue)
       continue;
     const Descriptor &d = f.descriptors[i.imm];
@@ -270,10 +277,10 @@ bool IsDataDependent(const Function &f) {
                                   (d.op == PipeOp::kVDup && n == 1) ||
                                   (d.op == PipeOp::kVCompareS && n == 2);
       if (!scalar_operand && d.fields[n].reg != kNoRegister && data[d.fields[n].reg])
-        return true;
+        return here;
     }
   }
-  return false;
+  return -1;
 }
 
 absl::StatusOr<Function> LoadFunction(const v1::SimFunction &from) {
@@ -305,7 +312,11 @@ absl::StatusOr<Function> LoadFunction(const v1::SimFunction &from) {
     if (const char *wrong = CheckDescriptor(d, f.cube))
       return Bad(f, n, Cat("descriptor ", n, " (", PipeOpName(d.op), "): ", wrong));
   }
-  f.data_dependent = IsDataDependent(f);
+  f.line = from.line();
+  if (const int64_t at = FindDataDependence(f); at >= 0) {
+    f.data_dependent = true;
+    f.data_dependent_line = f.lines[at];
+  }
   f.buffers.assign(from.buffers().begin(), from.buffers().end());
   return f;
 }

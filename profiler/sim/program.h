@@ -26,6 +26,9 @@ struct Function {
   // Whether what is computed decides what is done: a value loaded from memory reaches a branch,
   // an address or a descriptor. Such a function cannot run without data.
   bool data_dependent = false;
+  // Of the first place where it does; and of the function itself. 0: not known.
+  uint32_t data_dependent_line = 0;
+  uint32_t line = 0;
   // For messages.
   std::vector<v1::SimBuffer> buffers = {};
 };

@@ -302,8 +302,12 @@ void CoreChecker::Report(const Meeting &meeting, const Access &access, const Act
   // What the program does first is the first, however the pipes happened to run.
   const bool swapped = same_core && meeting.earlier.issue > actor.epoch.issue &&
                        meeting.kind == Meeting::Kind::kRace;
+  // Of two writes without an order the read that shows it is not the place to mend.
+  const bool open = meeting.kind == Meeting::Kind::kOpen;
   v1::MemoryAccess here =
-      sanitizer_->AccessOf(actor.epoch, access.write, access.space, access.start, access.end());
+      open ? sanitizer_->AccessOf(meeting.later, true, access.space, meeting.begin, meeting.end)
+           : sanitizer_->AccessOf(actor.epoch, access.write, access.space, access.start,
+                                  access.end());
   v1::MemoryAccess there = sanitizer_->AccessOf(meeting.earlier, meeting.earlier_write,
                                                 access.space, meeting.begin, meeting.end);
   if (swapped)
@@ -338,6 +342,7 @@ void CoreChecker::Report(const Meeting &meeting, const Access &access, const Act
                       " in line ", line, "; the data cache writes lines back whole"));
     f.set_advice("give each core whole lines of 64 bytes, or write through UB and npu.store");
     break;
+  case Meeting::Kind::kOpen:
   case Meeting::Kind::kRace:
     if (!same_core) {
       f.set_kind("core-race");
@@ -345,7 +350,7 @@ void CoreChecker::Report(const Meeting &meeting, const Access &access, const Act
       f.set_advice(
           "let the blocks work on ranges apart, add with atomic stores, or order them by a "
           "flag between cores or a phase of its own");
-    } else if (meeting.earlier.pipe == actor.epoch.pipe) {
+    } else if (open || meeting.earlier.pipe == actor.epoch.pipe) {
       f.set_kind("missing-barrier");
       f.set_message(Cat("a barrier on pipe ", mine, " is missing: ", pair));
       f.set_advice(Cat("put npu.pipe_barrier ", mine, " before this instruction"));

@@ -108,6 +108,8 @@ public:
   // A block starts on the core.
   void Begin(Sanitizer *sanitizer, const Function *function, int part, int64_t block);
   bool on() const { return sanitizer_ != nullptr; }
+  // Whether Scalar does anything about global memory.
+  bool watches_gm() const { return sanitizer_ && sanitizer_->all(); }
 
   // What the scalar unit knows when it issues an instruction; Enter is told when a pipe takes it.
   std::shared_ptr<const View> Issue() const { return issued_; }

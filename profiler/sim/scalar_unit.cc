@@ -12,6 +12,11 @@ namespace {
 
 using namespace sim_isa;
 
+// Far above every run, far below what the clock cannot hold.
+constexpr uint64_t kMostIndex = uint64_t{1} << 59;
+constexpr uint64_t kNowhere = uint64_t{1} << 63;
+constexpr int64_t kMostWork = 1'000'000'000'000'000;
+
 double CostOf(const sim_isa::Instruction &i, const machine::ScalarCost &cost) {
   switch (i.op) {
   case ScalarOp::kHalt:
@@ -50,7 +55,7 @@ ScalarCode::ScalarCode(const Function &f, const machine::Soc &soc, bool costs) :
     const Form form = InfoOf(i.op).form;
     touches_memory |= form == Form::kLoad || form == Form::kStore || i.op == ScalarOp::kDcacheFlush;
     instructions.push_back({static_cast<uint16_t>(i.op), i.a, i.b, i.c, i.imm,
-                            costs ? static_cast<float>(CostOf(i, soc.scalar)) : 0.0f, f.lines[n]});
+                            costs ? CostOf(i, soc.scalar) : 0, f.lines[n]});
   }
 }
 
@@ -58,6 +63,7 @@ void ScalarUnit::Start(const ScalarCode &code, ScalarPorts ports,
                        std::span<const uint64_t> arguments, int64_t block, int64_t num_blocks) {
   code_ = &code;
   ports_ = ports;
+  watched_ = !ports.data || (ports.checker && ports.checker->watches_gm());
   pc_ = 0;
   block_ = block;
   num_blocks_ = num_blocks;
@@ -191,6 +197,24 @@ template <typename T> bool ScalarUnit::StoreUb(int64_t address, uint64_t value) 
       return leave(Stop::kLimit, i.line);                                                          \
   }
 #define UNSIGNED std::make_unsigned_t<T>
+// Without data operands are made up.
+#define REQUIRE(holds, what)                                                                       \
+  if (!(holds) && ports_.data) [[unlikely]]                                                        \
+    return faulty(FaultKind::kArithmetic, what, i);
+// An address or a size in bytes that wraps could name bytes that nobody meant.
+#define FITS(overflows)                                                                            \
+  if (overflows) [[unlikely]]                                                                      \
+    return faulty(FaultKind::kOutOfBounds, "computes an address or a size beyond 64 bits", i);
+#define DIVIDE(name)                                                                               \
+  WIDE(name, {                                                                                     \
+    REQUIRE(As<T>(r[i.c]) != 0, "divides by zero")                                                 \
+    r[i.a] = name<T>(r[i.b], r[i.c]);                                                              \
+  })
+#define SHIFT(name)                                                                                \
+  WIDE(name, {                                                                                     \
+    REQUIRE(As<UNSIGNED>(r[i.c]) < 8 * sizeof(T), "shifts by the width of its type or more")       \
+    r[i.a] = name<T>(r[i.b], r[i.c]);                                                              \
+  })
 #define TRY(call)                                                                                  \
   pc_ = pc;                                                                                        \
   time = now;                                                                                      \
@@ -206,6 +230,15 @@ template <bool kCountLines> ScalarUnit::Stop ScalarUnit::Run() {
   uint64_t *const r = registers_.data();
   int64_t pc = pc_, executed = 0;
   double now = time;
+  auto faulty = [&](FaultKind kind, const char *what, const ScalarCode::Instruction &i) {
+    pc_ = pc;
+    time = now;
+    line = i.line;
+    instructions += executed;
+    fault_kind = kind;
+    fault = what;
+    return Stop::kFault;
+  };
   auto leave = [&](Stop stop, uint32_t at_line) {
     pc_ = pc;
     time = now;
@@ -220,8 +253,12 @@ template <bool kCountLines> ScalarUnit::Stop ScalarUnit::Run() {
     ++pc;
     ++executed;
     now += i.cycles;
+    // An index that would wrap names no byte at all.
     auto address = [&]<typename T>(T) {
-      return r[i.b] + (i.c == kNoRegister ? 0 : r[i.c] * sizeof(T)) + static_cast<uint64_t>(i.imm);
+      const uint64_t index = i.c == kNoRegister ? 0 : r[i.c];
+      return index + kMostIndex < 2 * kMostIndex
+                 ? r[i.b] + index * sizeof(T) + static_cast<uint64_t>(i.imm)
+                 : kNowhere;
     };
     switch (static_cast<ScalarOp>(i.op)) {
     case ScalarOp::kHalt:
@@ -235,18 +272,27 @@ template <bool kCountLines> ScalarUnit::Stop ScalarUnit::Run() {
       WIDE(Sub, r[i.a] = Extend<T>(static_cast<T>(r[i.b] - r[i.c])))
       WIDE(Mul, r[i.a] = Extend<T>(static_cast<T>(r[i.b] * r[i.c])))
       OP(AddI64, r[i.a] = r[i.b] + static_cast<uint64_t>(i.imm))
-      OP(MulI64, r[i.a] = r[i.b] * static_cast<uint64_t>(i.imm))
-      OP(ScaledAdd64, r[i.a] = r[i.b] + r[i.c] * static_cast<uint64_t>(i.imm))
-      WIDE(DivS, r[i.a] = DivS<T>(r[i.b], r[i.c]))
-      WIDE(DivU, r[i.a] = DivU<T>(r[i.b], r[i.c]))
-      WIDE(RemS, r[i.a] = RemS<T>(r[i.b], r[i.c]))
-      WIDE(RemU, r[i.a] = RemU<T>(r[i.b], r[i.c]))
-      WIDE(FloorDivS, r[i.a] = FloorDivS<T>(r[i.b], r[i.c]))
-      WIDE(CeilDivS, r[i.a] = CeilDivS<T>(r[i.b], r[i.c]))
-      WIDE(CeilDivU, r[i.a] = CeilDivU<T>(r[i.b], r[i.c]))
-      WIDE(Shl, r[i.a] = Shl<T>(r[i.b], r[i.c]))
-      WIDE(ShrS, r[i.a] = ShrS<T>(r[i.b], r[i.c]))
-      WIDE(ShrU, r[i.a] = ShrU<T>(r[i.b], r[i.c]))
+      OP(MulI64, {
+        int64_t product = 0;
+        FITS(__builtin_mul_overflow(As<int64_t>(r[i.b]), i.imm, &product))
+        r[i.a] = static_cast<uint64_t>(product);
+      })
+      OP(ScaledAdd64, {
+        int64_t product = 0, sum = 0;
+        FITS(__builtin_mul_overflow(As<int64_t>(r[i.c]), i.imm, &product) ||
+             __builtin_add_overflow(As<int64_t>(r[i.b]), product, &sum))
+        r[i.a] = static_cast<uint64_t>(sum);
+      })
+      DIVIDE(DivS)
+      DIVIDE(DivU)
+      DIVIDE(RemS)
+      DIVIDE(RemU)
+      DIVIDE(FloorDivS)
+      DIVIDE(CeilDivS)
+      DIVIDE(CeilDivU)
+      SHIFT(Shl)
+      SHIFT(ShrS)
+      SHIFT(ShrU)
       WIDE(MulHiS, r[i.a] = MulHiS<T>(r[i.b], r[i.c]))
       WIDE(MulHiU, r[i.a] = MulHiU<T>(r[i.b], r[i.c]))
       WIDE(Clz, r[i.a] = std::countl_zero(As<UNSIGNED>(r[i.b])))
@@ -335,14 +381,38 @@ template <bool kCountLines> ScalarUnit::Stop ScalarUnit::Run() {
       WIDE(F32ToU, r[i.a] = ToInt<UNSIGNED>(F32(r[i.b])))
       WIDE(F64ToS, r[i.a] = ToInt<T>(F64(r[i.b])))
       WIDE(F64ToU, r[i.a] = ToInt<UNSIGNED>(F64(r[i.b])))
-      WIDE(LoadGm, TRY(LoadGm<T>(address(T{}), r[i.a])))
-      WIDE(StoreGm, TRY(StoreGm<T>(address(T{}), r[i.a])))
+      WIDE(LoadGm, {
+        const uint64_t at = address(T{});
+        const DataCache::Line *hit = Hit(at, sizeof(T));
+        if (hit) [[likely]] {
+          T value;
+          std::memcpy(&value, hit->data + at % DataCache::kLineBytes, sizeof(T));
+          r[i.a] = Extend<T>(value);
+        } else {
+          TRY(LoadGm<T>(at, r[i.a]));
+        }
+      })
+      WIDE(StoreGm, {
+        const uint64_t at = address(T{});
+        DataCache::Line *hit = Hit(at, sizeof(T));
+        if (hit) [[likely]] {
+          std::memcpy(hit->data + at % DataCache::kLineBytes, &r[i.a], sizeof(T));
+          hit->dirty = true;
+          hit->writer = i.line;
+        } else {
+          TRY(StoreGm<T>(at, r[i.a]));
+        }
+      })
       WIDE(LoadUb, TRY(LoadUb<T>(As<int64_t>(address(T{})), r[i.a])))
       WIDE(StoreUb, TRY(StoreUb<T>(As<int64_t>(address(T{})), r[i.a])))
       OP(BlockIdx, r[i.a] = static_cast<uint64_t>(block_))
       OP(NumBlocks, r[i.a] = static_cast<uint64_t>(num_blocks_))
-      OP(Work,
-         now += i.cycles * std::max<double>(0, static_cast<double>(As<int64_t>(r[i.b]) + i.imm)))
+      OP(Work, {
+        const auto cycles = static_cast<int64_t>(r[i.b] + static_cast<uint64_t>(i.imm));
+        if (cycles < 0 || cycles > kMostWork) [[unlikely]]
+          return faulty(FaultKind::kOperand, "scalar_work takes 0 to 10^15 cycles", i);
+        now += i.cycles * static_cast<double>(cycles);
+      })
       OP(DcacheFlush, {
         ports_.cache->Flush(*ports_.gm);
         if (ports_.checker)
@@ -359,6 +429,10 @@ template <bool kCountLines> ScalarUnit::Stop ScalarUnit::Run() {
 #undef UNSIGNED
 #undef GOTO
 #undef TRY
+#undef REQUIRE
+#undef FITS
+#undef DIVIDE
+#undef SHIFT
 
 template ScalarUnit::Stop ScalarUnit::Run<true>();
 template ScalarUnit::Stop ScalarUnit::Run<false>();

@@ -21,8 +21,8 @@ struct ScalarCode {
   struct Instruction {
     uint16_t op, a, b, c;
     int64_t imm;
-    // Cycles, apart from data cache misses.
-    float cycles;
+    // Apart from data cache misses.
+    double cycles;
     uint32_t line;
   };
   // `costs` false: everything takes no time.
@@ -76,6 +76,15 @@ public:
   int64_t reg(int n) const { return static_cast<int64_t>(registers_[n]); }
 
 private:
+  // The cached line of an access that costs nothing more and that nobody wants to know of, or
+  // nullptr.
+  DataCache::Line *Hit(uint64_t address, int64_t bytes) const {
+    if (watched_ || address % static_cast<uint64_t>(bytes) != 0)
+      return nullptr;
+    DataCache::Line *line = ports_.cache->Lookup(address);
+    const auto offset = static_cast<int64_t>(address % DataCache::kLineBytes);
+    return line && offset + bytes <= line->limit ? line : nullptr;
+  }
   template <typename T> bool LoadGm(uint64_t address, uint64_t &to);
   template <typename T> bool StoreGm(uint64_t address, uint64_t value);
   template <typename T> bool LoadUb(int64_t address, uint64_t &to);
@@ -85,6 +94,8 @@ private:
 
   const ScalarCode *code_ = nullptr;
   ScalarPorts ports_;
+  // Accesses to GM are told to the checker, or made up.
+  bool watched_ = false;
   int64_t pc_ = 0;
   int64_t block_ = 0;
   int64_t num_blocks_ = 0;

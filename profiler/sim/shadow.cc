@@ -123,7 +123,7 @@ void Shadow::Unshare(History &h) {
 bool Shadow::TouchHistory(History &h, const Actor &a, Meeting &meeting) {
   bool met = false;
   auto meets = [&](const Epoch &e, bool e_writes, Meeting::Kind kind) {
-    const Meeting here = {kind, e, e_writes, 0, 0};
+    const Meeting here = {kind, e, h.write, e_writes, 0, 0};
     if (!met || Distance(here, a) < Distance(meeting, a))
       meeting = here;
     met = true;
@@ -139,15 +139,26 @@ bool Shadow::TouchHistory(History &h, const Actor &a, Meeting &meeting) {
   if (h.more_reads >= 0)
     for (const Epoch &e : more_[h.more_reads])
       look(e);
+  Epoch under;
   if (h.write.clock != 0) {
-    if (!IsOver(h.write, true, a))
-      meets(h.write, true, Meeting::Kind::kRace);
-    else if (line_mode_ && IsUnflushed(h.write, a))
+    if (!IsOver(h.write, true, a)) {
+      if (!line_mode_ && a.write && h.write.SameActor(a.epoch))
+        under = h.write;
+      else
+        meets(h.write, true, Meeting::Kind::kRace);
+    } else if (line_mode_ && IsUnflushed(h.write, a)) {
       meets(h.write, true, Meeting::Kind::kUnflushed);
+    }
   }
+  // Where the order with another pipe is missing, that is the fault to tell.
+  if (met)
+    h.under = under = {};
+  else if (!a.write && h.under.clock > a.floor)
+    meets(h.under, true, Meeting::Kind::kOpen);
   if (a.write && !a.epoch.atomic) {
     DropReads(h);
     h.write = a.epoch;
+    h.under = under;
   } else {
     AddRead(h, a);
   }
@@ -209,8 +220,8 @@ bool Shadow::Same(const History &a, const History &b) const {
   auto same = [](const Epoch &x, const Epoch &y) {
     return x.clock == y.clock && x.SameActor(y) && x.site == y.site;
   };
-  if (!same(a.write, b.write) || a.num_reads != b.num_reads || a.more_reads >= 0 ||
-      b.more_reads >= 0)
+  if (!same(a.write, b.write) || !same(a.under, b.under) || a.num_reads != b.num_reads ||
+      a.more_reads >= 0 || b.more_reads >= 0)
     return false;
   for (uint32_t n = 0; n < a.num_reads; ++n)
     if (!same(a.reads[n], b.reads[n]))
@@ -311,7 +322,7 @@ bool Shadow::MeetsOnLine(const Cell &cell, uint64_t mask, const Actor &a, Meetin
       return false;
     if (e.block == a.epoch.block && !unflushed)
       return false; // the own core's other pipes: told as what they are
-    meeting = {unflushed ? Meeting::Kind::kUnflushed : Meeting::Kind::kLine, e, true, 0, 0};
+    meeting = {unflushed ? Meeting::Kind::kUnflushed : Meeting::Kind::kLine, e, {}, true, 0, 0};
     met = bytes;
     return true;
   };

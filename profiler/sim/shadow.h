@@ -45,11 +45,13 @@ struct Actor {
 
 struct Meeting {
   enum class Kind {
-    kRace,     // the same bytes
-    kLine,     // other bytes of a cache line, one side through a data cache
-    kUnflushed // written by the own scalar unit, still in its data cache
+    kRace,      // the same bytes
+    kLine,      // other bytes of a cache line, one side through a data cache
+    kUnflushed, // written by the own scalar unit, still in its data cache
+    kOpen       // read: one pipe's two writes of it, `earlier` and `later`, have no order
   } kind = Kind::kRace;
   Epoch earlier;
+  Epoch later = {};
   bool earlier_write = false;
   // The bytes that both touch, from the memory's start; for kLine those of the earlier access.
   int64_t begin = 0;
@@ -76,6 +78,9 @@ private:
   static constexpr int64_t kChunkPages = 64;
   struct History {
     Epoch write;
+    // On the chip: a write by the same pipe that need not be over when `write` begins. No fault
+    // unless somebody reads what is left.
+    Epoch under;
     Epoch reads[kInlineReads];
     uint32_t num_reads = 0;
     int32_t more_reads = -1; // in more_

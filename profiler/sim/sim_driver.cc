@@ -152,7 +152,7 @@ public:
     if (absl::Status s = device::CheckLaunch(contract, arguments, results); !s.ok())
       return s;
     LaunchState state;
-    if (absl::Status s = Prepare(contract, arguments, results, state); !s.ok())
+    if (absl::Status s = Prepare(*loaded, arguments, results, state); !s.ok())
       return s;
     Engine &engine = EngineOf(loaded->soc());
     if (!options.hot)
@@ -239,9 +239,10 @@ private:
     return buffer;
   }
 
-  absl::Status Prepare(const v1::LaunchContract &contract,
+  absl::Status Prepare(const SimExecutable &loaded,
                        std::span<const device::LaunchArgument> arguments,
                        std::span<device::Buffer *const> results, LaunchState &state) {
+    const v1::LaunchContract &contract = loaded.contract();
     uint64_t line = 0;
     // Buffers take their places in the L2 model in the order of the arguments.
     auto place = [&](const SimBuffer &buffer) {
@@ -282,9 +283,13 @@ private:
       absl::StatusOr<int64_t> blocks = device::Evaluate(phase.blocks(), contract, arguments);
       if (!blocks.ok())
         return blocks.status();
-      if (*blocks < 0 || *blocks > kMostBlocks)
-        return Invalid(Cat("phase '", phase.entry(), "' with ", *blocks, " blocks; a launch has ",
-                           kMostBlocks, " at most"));
+      // A size may come to no block; a number that is given outright is one at least.
+      const bool given = phase.blocks().steps_size() == 1 &&
+                         phase.blocks().steps(0).op() == v1::LaunchExpr::OP_SCALAR;
+      if (*blocks < (given ? 1 : 0) || *blocks > kMostBlocks)
+        return FaultAt(loaded.program().Find(phase.entry())->line,
+                       Cat("'", phase.entry(), "' is launched with ", *blocks,
+                           " blocks; there are 1 to ", kMostBlocks));
       // Those that run at the same time have records apart.
       together = phase.group() != 0 && phase.group() == group ? together + *blocks : *blocks;
       group = phase.group();
@@ -355,10 +360,10 @@ private:
       request.parts.push_back(BindPart(loaded, phase, state.blocks[n], blocks, state));
       blocks += state.blocks[n];
       if (options.mode == Mode::kTimingOnly && request.parts.back().function->data_dependent)
-        return absl::FailedPreconditionError(
-            Cat("'", phase.entry(),
-                "' decides by its data what to do: it cannot be timed without "
-                "running it"));
+        return FaultAt(request.parts.back().function->data_dependent_line,
+                       Cat("'", phase.entry(),
+                           "' decides here by its data what to do: it cannot be timed without "
+                           "running it"));
     }
     request.data = options.mode != Mode::kTimingOnly;
     request.timing = options.mode != Mode::kFunctional;

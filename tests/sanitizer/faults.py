@@ -417,6 +417,12 @@ VALUES = [
            ("npu.load %b[%0]", "npu.load %b[%0], %t[%at] count %1 len %256 src_stride %256 "
             "dst_stride %256 : !ub, !gm")],
           "uninitialised-read", ("npu.store %sum", "npu.load %b")),
+    Fault("remainder_by_zero", SCALAR,
+          [("%end = arith.addi", "    %end = arith.addi %at, %mine : index %r = arith.remui %at, %core : "
+            "index")], "undefined-arithmetic", "%r ="),
+    Fault("shift_by_more_than_the_width", SCALAR,
+          [("%end = arith.addi", "    %end = arith.addi %at, %mine : index %m = arith.muli %mine, %mine "
+            ": index %r = arith.shli %at, %m : index")], "undefined-arithmetic", "%r ="),
     Fault("loop_without_end", SCALAR,
           [("scf.for %i", "scf.for %i = %at to %end step %0 {")],
           "instruction-limit", ("memref.load %x", "memref.store %d", "scf.for", "%d = arith"),

@@ -98,6 +98,7 @@ bool SimFunctionExporter::refuse(Operation *op, const std::string &why) {
 bool SimFunctionExporter::run(v1::SimFunction &to) {
   out = &to;
   to.set_name(function.getName().str());
+  to.set_line(packedLine(function.getLoc()));
   to.set_core(function->getAttrOfType<StringAttr>(kCore).getValue() == "aic" ? v1::CORE_KIND_AIC
                                                                              : v1::CORE_KIND_AIV);
   to.set_num_arguments(function.getNumArguments());
@@ -242,6 +243,11 @@ bool SimFunctionExporter::exportSlot(SlotOp slot) {
 
 // Address of a scalar access: memory[b + c * width + imm].
 namespace {
+// Far above every memory, far below overflow.
+constexpr int64_t kMostIndex = int64_t{1} << 40;
+bool isBeyondMemory(const Quantity &index) {
+  return index.constant && (index.value < 0 || index.value > kMostIndex);
+}
 struct ScalarAddress {
   int b, c;
   int64_t imm;
@@ -267,6 +273,8 @@ bool SimFunctionExporter::exportLoad(memref::LoadOp load) {
   if (!space || type.getRank() != 1 || (*space != Space::gm && *space != Space::ub) ||
       !places.contains(memory) || !simType(type.getElementType()))
     return refuse(load, "the scalar unit reads GM and UB only");
+  if (isBeyondMemory(quantity(load.getIndices()[0])))
+    return refuse(load, "its index is negative, or beyond any memory");
   const int bits = bitsOf(type.getElementType());
   const ScalarAddress at =
       scalarAddress(builder, baseOf(memory), quantity(load.getIndices()[0]), bits / 8);
@@ -289,6 +297,8 @@ bool SimFunctionExporter::exportStore(memref::StoreOp store) {
   if (!space || type.getRank() != 1 || (*space != Space::gm && *space != Space::ub) ||
       !places.contains(memory) || !simType(type.getElementType()))
     return refuse(store, "the scalar unit writes GM and UB only");
+  if (isBeyondMemory(quantity(store.getIndices()[0])))
+    return refuse(store, "its index is negative, or beyond any memory");
   const int bits = bitsOf(type.getElementType());
   const ScalarAddress at =
       scalarAddress(builder, baseOf(memory), quantity(store.getIndices()[0]), bits / 8);

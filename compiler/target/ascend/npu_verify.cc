@@ -19,6 +19,9 @@ namespace {
 
 using Spaces = std::initializer_list<Space>;
 
+// Far above every memory, far below overflow of what is counted in bytes.
+constexpr int64_t kMostElements = int64_t{1} << 40;
+
 // Collects the first fault of one op.
 class Check {
 public:
@@ -38,6 +41,8 @@ public:
     std::optional<int64_t> constant = constantOf(offset);
     if (constant && *constant < 0)
       return fault(name + " has a negative offset");
+    if (constant && *constant > kMostElements)
+      return fault(name + " starts beyond any memory");
     if (constant && *constant * bytesOf(type.getElementType()) % align != 0)
       return fault(name + " must start at a multiple of " + std::to_string(align) + " bytes");
     return *this;
@@ -99,6 +104,12 @@ bool isArithmetic(Type type) {
 // What bitwise operations work on: i8 for masks.
 bool isBits(Type type) { return type.isInteger(8) || type.isInteger(16) || type.isInteger(32); }
 
+// What memories of a core hold.
+bool isChipElement(Type type) {
+  return type.isF16() || type.isBF16() || type.isF32() || type.isSignlessInteger(8) ||
+         type.isSignlessInteger(16) || type.isSignlessInteger(32) || type.isSignlessInteger(64);
+}
+
 bool binaryHas(Binary op, Type type) {
   switch (op) {
   case Binary::div:
@@ -130,9 +141,11 @@ LogicalResult BufferOp::verify() {
   std::optional<Space> space = findSpace(type);
   if (!space || *space == Space::gm)
     return emitOpError("must be in an on-chip space");
-  if (!type.hasStaticShape() || !type.getLayout().isIdentity() || type.getNumElements() < 1 ||
-      !type.getElementType().isIntOrFloat())
-    return emitOpError("must have a static, positive number of integer or float elements");
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity() || type.getNumElements() < 1)
+    return emitOpError("must have a static, positive number of elements");
+  if (!isChipElement(type.getElementType()))
+    return emitOpError("must have elements of f16, bf16, f32, i8, i16, i32 or i64, not ")
+           << type.getElementType();
   if (getDepth() < 1)
     return emitOpError("must have a depth of at least 1");
   // Far above every memory, far below overflow.
@@ -167,6 +180,8 @@ static Check burst(Operation *op, Value element, Value count, Value len, Value g
   int64_t size = bytesOf(elementOf(element));
   Check check(op);
   check.range("count", count, 0, 4095).range("len", len, 0, (2097152 - 1) / size);
+  check.range("the stride in GM", gm, 0, kMostElements)
+      .range("the stride on the chip", chip, 0, kMostElements);
   if (constantOf(count) == 1)
     return check;
   check.multiple("the stride on the chip", chip, 32, size);
@@ -200,6 +215,7 @@ LogicalResult LoadNd2NzOp::verify() {
       .range("rows", getRows(), 0, 16384)
       .range("cols", getCols(), 0, 65535)
       .range("dst_rows", getDstRows(), 1, 16384);
+  check.range("src_stride", getSrcStride(), 0, kMostElements);
   if (constantOf(getRows()) != 1)
     check.range("src_stride", getSrcStride(), 0, 65535).multiple("dst_rows", getDstRows(), 16);
   std::optional<int64_t> rows = constantOf(getRows()), high = constantOf(getDstRows());
@@ -228,6 +244,7 @@ LogicalResult FixpipeOp::verify() {
       .that(getAtomic() == Atomic::none || getAtomic() == Atomic::add, "has atomic add only")
       .range("m", getM(), 0, 8192)
       .range("n", getN(), 0, 4095)
+      .range("dst_stride", getDstStride(), 0, kMostElements)
       .range("src_rows", getSrcRows(), 1, 65535)
       .multiple("src_rows", getSrcRows(), 16);
 }
@@ -383,6 +400,7 @@ LogicalResult VRowReduceOp::verify() {
       .ub("tmp", getTmp(), getTmpOffset())
       .that(type == elementOf(getA()) && type == elementOf(getTmp()), "needs one element type")
       .that(isHalfOrFloat(type), "does not exist for this element type")
+      .range("row_stride", getRowStride(), 0, kMostElements)
       .multiple("row_stride", getRowStride(), 32, bytesOf(type));
 }
 
@@ -396,6 +414,7 @@ LogicalResult VRowBinaryOp::verify() {
       .that(type == elementOf(getA()) && type == elementOf(getB()) && type == elementOf(getTmp()),
             "needs one element type")
       .that(binaryHas(getOp(), type), "does not exist for this element type")
+      .range("row_stride", getRowStride(), 0, kMostElements)
       .multiple("row_stride", getRowStride(), 32, bytesOf(type));
 }
 
@@ -407,6 +426,7 @@ LogicalResult VColBinaryOp::verify() {
       .ub("b", getB(), getBOffset())
       .that(type == elementOf(getA()) && type == elementOf(getB()), "needs one element type")
       .that(binaryHas(getOp(), type), "does not exist for this element type")
+      .range("row_stride", getRowStride(), 0, kMostElements)
       .multiple("row_stride", getRowStride(), 32, bytesOf(type));
 }
 

@@ -7,7 +7,9 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include "compiler/target/ascend/live_ranges.h"
 #include "compiler/target/ascend/npu.h"
@@ -35,9 +37,55 @@ LogicalResult verifyBinding(func::FuncOp function, unsigned argument, size_t wor
     return function.emitError("argument ") << argument << " has the unknown binding " << binding;
   if (kind == "workspace" && index >= workspaces)
     return function.emitError("argument ") << argument << " is bound to a missing workspace";
-  Type type = function.getArgument(argument).getType();
-  if (isa<MemRefType>(type) && findSpace(type) != Space::gm)
-    return function.emitError("argument ") << argument << " is no memref in gm";
+  BlockArgument value = function.getArgument(argument);
+  auto type = dyn_cast<MemRefType>(value.getType());
+  if (!type)
+    return success();
+  if (findSpace(type) != Space::gm)
+    return emitError(value.getLoc(), "argument ") << argument << " is no memref in gm";
+  if (type.getRank() != 1 || !type.hasStaticShape() || !type.getLayout().isIdentity())
+    return emitError(value.getLoc(), "argument ")
+           << argument << " must be flat, of a static size and without a layout";
+  return success();
+}
+
+bool hasPipe(bool cube, Pipe pipe) {
+  switch (pipe) {
+  case Pipe::V:
+  case Pipe::MTE3:
+    return !cube;
+  case Pipe::M:
+  case Pipe::MTE1:
+  case Pipe::FIX:
+    return cube;
+  default:
+    return true;
+  }
+}
+
+// The pipes that a flag or a barrier is about.
+SmallVector<Pipe, 2> pipesNamed(Operation *op) {
+  return llvm::TypeSwitch<Operation *, SmallVector<Pipe, 2>>(op)
+      .Case<SetFlagOp, WaitFlagOp>(
+          [](auto flag) { return SmallVector<Pipe, 2>{flag.getFrom(), flag.getTo()}; })
+      .Case<CrossSetOp, CrossWaitOp, PipeBarrierOp>(
+          [](auto one) { return SmallVector<Pipe, 2>{one.getPipe()}; })
+      .Default([](Operation *) { return SmallVector<Pipe, 2>(); });
+}
+
+// What has no result that the scalar unit could be trusted with.
+LogicalResult verifyArithmetic(Operation *op) {
+  if (op->getNumOperands() != 2)
+    return success();
+  APInt second;
+  if (!matchPattern(op->getOperand(1), m_ConstantInt(&second)))
+    return success();
+  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp,
+          arith::CeilDivSIOp, arith::CeilDivUIOp>(op) &&
+      second.isZero())
+    return op->emitOpError("divides by zero");
+  if (isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op) && second.uge(second.getBitWidth()))
+    return op->emitOpError("shifts by the width of its type or more");
   return success();
 }
 
@@ -63,25 +111,29 @@ LogicalResult verifyOp(Operation *op, Stage stage, bool cube) {
     if (*space != Space::gm && isVectorSpace(*space) == cube)
       return op->emitOpError("uses ") << stringifySpace(*space) << " on a core without it";
   }
+  if (failed(verifyArithmetic(op)))
+    return failure();
   if (stage != Stage::synced && isa<SetFlagOp, WaitFlagOp, PipeBarrierOp>(op))
     return op->emitOpError("exists from the stage synced on only");
   if (auto set = dyn_cast<CrossSetOp>(op); set && set.getMode() == 1 && cube)
     return op->emitOpError("with mode 1 is between vector cores");
-  if (isa<CrossSetOp, CrossWaitOp>(op)) {
-    Pipe pipe =
-        isa<CrossSetOp>(op) ? cast<CrossSetOp>(op).getPipe() : cast<CrossWaitOp>(op).getPipe();
-    bool vectorPipe = pipe == Pipe::V || pipe == Pipe::MTE3;
-    bool cubePipe = pipe == Pipe::M || pipe == Pipe::MTE1 || pipe == Pipe::FIX;
-    if (cube ? vectorPipe : cubePipe)
-      return op->emitOpError("names a pipe that its core does not have");
-  }
-  if (auto instruction = dyn_cast<InstructionOpInterface>(op)) {
-    Pipe pipe = instruction.getPipe();
-    bool vectorPipe = pipe == Pipe::V || pipe == Pipe::MTE3;
-    bool cubePipe = pipe == Pipe::M || pipe == Pipe::MTE1 || pipe == Pipe::FIX;
-    if (cube ? vectorPipe : cubePipe)
+  for (Pipe pipe : pipesNamed(op))
+    if (!hasPipe(cube, pipe))
+      return op->emitOpError("names the pipe ") << stringifyPipe(pipe) << ", which a core of kind "
+                                                << (cube ? "aic" : "aiv") << " does not have";
+  if (auto instruction = dyn_cast<InstructionOpInterface>(op))
+    if (!hasPipe(cube, instruction.getPipe()))
       return op->emitOpError("runs on a pipe that its core does not have");
-  }
+  // What a core lacks; a memory that another op reaches is seen there.
+  if (auto buffer = dyn_cast<BufferOp>(op); buffer && isVectorSpace(buffer.getSpace()) == cube)
+    return op->emitOpError("is in ")
+           << stringifySpace(buffer.getSpace()) << ", which its core does not have";
+  if (isa<LoadNd2NzOp>(op) && !cube)
+    return op->emitOpError("needs a cube core");
+  APInt cycles;
+  if (auto work = dyn_cast<ScalarWorkOp>(op);
+      work && matchPattern(work.getCycles(), m_ConstantInt(&cycles)) && cycles.isNegative())
+    return op->emitOpError("takes no negative number of cycles, it is ") << cycles.getSExtValue();
   if (auto buffer = dyn_cast<BufferOp>(op))
     if ((stage != Stage::planned) != buffer.getAddr().has_value())
       return op->emitOpError(stage == Stage::planned ? "has an address too early"
@@ -119,11 +171,11 @@ LogicalResult verifyAddresses(func::FuncOp function, const machine::Soc &soc) {
 // Functions of one npu.group run at the same time: one for cube cores, one for vector cores, next
 // to each other.
 LogicalResult verifyGroup(func::FuncOp function) {
-  auto group = function->getAttrOfType<IntegerAttr>(kGroup);
-  if (!group)
+  if (!function->hasAttr(kGroup))
     return success();
-  if (group.getInt() < 1)
-    return function.emitError("has an npu.group below 1");
+  auto group = function->getAttrOfType<IntegerAttr>(kGroup);
+  if (!group || !group.getValue().isSignedIntN(32) || group.getValue().getSExtValue() < 1)
+    return function.emitError("has an npu.group that is no number from 1 on");
   int members = 0;
   bool adjacent = false;
   for (auto other : cast<ModuleOp>(function->getParentOp()).getOps<func::FuncOp>()) {
@@ -159,6 +211,11 @@ struct VerifyStagePass : PassWrapper<VerifyStagePass, OperationPass<ModuleOp>> {
     auto workspaces = module->getAttrOfType<ArrayAttr>(kWorkspaces);
     if (!soc || !stageName || !workspaces)
       return module.emitError("needs npu.soc, npu.stage and npu.workspaces");
+    for (Attribute bytes : workspaces) {
+      auto number = dyn_cast<IntegerAttr>(bytes);
+      if (!number || !number.getValue().isSignedIntN(48) || number.getValue().isNegative())
+        return module.emitError("has npu.workspaces that are no numbers of bytes: ") << workspaces;
+    }
     if (!machine::FindSoc(soc.getValue()))
       return module.emitError("names an unknown SoC: ") << soc;
     Stage stage = Stage::planned;
@@ -174,7 +231,8 @@ struct VerifyStagePass : PassWrapper<VerifyStagePass, OperationPass<ModuleOp>> {
       auto blocks = function->getAttrOfType<IntegerAttr>(kBlocks);
       if (!core || (core != "aic" && core != "aiv"))
         return function.emitError("needs npu.core, aic or aiv");
-      if (!blocks || blocks.getInt() < 1 || blocks.getInt() > 65535)
+      if (!blocks || !blocks.getValue().isSignedIntN(32) || blocks.getValue().getSExtValue() < 1 ||
+          blocks.getValue().getSExtValue() > 65535)
         return function.emitError("needs npu.blocks, at least 1 and at most 65535");
       if (failed(verifyGroup(function)))
         return failure();
