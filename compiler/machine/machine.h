@@ -81,7 +81,7 @@ struct GlobalMemoryCost {
   // Of a channel that has read, before it writes a dirty line that leaves L2.
   double turnaround_ns = 0;
   // Such lines wait for a moment without reads, in queues of so many bytes in all. A write that
-  // makes one go back waits while HBM is so much behind.
+  // makes one go back waits while writing alone is so much behind.
   int64_t write_queue_bytes = 0;
   int64_t l2_line_bytes = 0;
   // Of an access by the scalar unit that misses its data cache.

@@ -130,6 +130,7 @@ void Hbm::Restart(double time) {
   for (Channel &channel : channels_) {
     Settle(channel, time);
     channel.free -= time;
+    channel.written -= time;
   }
   last_reads_.clear();
 }
@@ -185,7 +186,8 @@ double Hbm::Write(uint64_t line, double time) {
   Settle(channel, time);
   ++channel.waiting;
   Settle(channel, channel.free);
-  return std::max(time, channel.free - most_behind_);
+  channel.written = std::max(channel.written, time) + write_cycles_;
+  return std::max(time, channel.written - most_behind_);
 }
 
 // ----------------------------------------------------------------------------- memory system

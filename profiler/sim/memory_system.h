@@ -152,7 +152,7 @@ public:
   // out of it. `core`: who reads past L2, else -1.
   double Read(uint64_t line, double service, double time, int core);
   // A line that goes back. It keeps its place in L2 until then: returns when what is written in its
-  // stead finds room, `time` unless the channel has very much to do.
+  // stead finds room, `time` unless lines come faster than HBM takes them.
   double Write(uint64_t line, double time);
   // Lines that have gone back since the last call.
   int64_t TakeWritten() { return std::exchange(written_, 0); }
@@ -165,6 +165,8 @@ private:
     int64_t waiting = 0;
     // The last that it served was one of those.
     bool writes = false;
+    // When those that came so far would have gone back if nobody read.
+    double written = 0;
   };
   struct LastRead {
     double time = 0;
