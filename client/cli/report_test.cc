@@ -127,6 +127,18 @@ TEST(ReportTextTest, ACompileReportNamesUnitAndReasonOfEachStatementOnce) {
   EXPECT_THAT(text, HasSubstr("no estimate for this target"));
 }
 
+TEST(ReportTextTest, OperationsThatAreNotKnownAreNotCalledNone) {
+  v1::Artifact artifact;
+  v1::CompileReport *report = artifact.mutable_report();
+  report->set_exact(true);
+  EXPECT_THAT(CompileReportText(artifact, {}), HasSubstr("no floating-point operations"));
+  report->set_exact(false);
+  EXPECT_THAT(CompileReportText(artifact, {}), HasSubstr("known at run time only"));
+  EXPECT_THAT(CompileReportText(artifact, {}), Not(HasSubstr("no floating-point")));
+  report->set_flops(2e6);
+  EXPECT_THAT(CompileReportText(artifact, {}), HasSubstr("at least 2.00 MFLOP a launch"));
+}
+
 TEST(ReportJsonTest, FieldsKeepTheirNamesAndUnmeasuredOnesAreAbsent) {
   v1::ProfileReport report;
   report.add_phases()->set_time_us(1.5);

@@ -245,6 +245,10 @@ void AddRooflines(const v1::ProfileReport &report, Sections *out) {
                         roof.roof().empty() ? "" : " of the " + roof.roof() + " roof",
                         roof.fraction() > 1.0 ? " (over the roof: a fault in the counting)" : ""));
   }
+  // Host reports and those of other builds have no statements.
+  if (report.rooflines_size() > 0 && report.compile().statements_size() > 0 &&
+      !report.compile().exact())
+    out->Line("at least: not all operations are known at compile time");
 }
 
 // Runs of the same unit, reason and what on the same line are one.
@@ -267,6 +271,15 @@ std::vector<std::string> StatementLines(const v1::CompileReport &report,
       lines.push_back(line);
   }
   return lines;
+}
+
+std::string OperationsText(const v1::CompileReport &report) {
+  if (!report.exact())
+    return report.flops() > 0 ? absl::StrCat("at least ", FormatFlops(report.flops()),
+                                             " a launch (the rest is known at run time only)")
+                              : "floating-point operations known at run time only";
+  return report.flops() > 0 ? absl::StrCat(FormatFlops(report.flops()), " a launch")
+                            : "no floating-point operations";
 }
 
 } // namespace
@@ -303,8 +316,7 @@ std::string CompileReportText(const v1::Artifact &artifact, const std::vector<st
                             : "")
                   : "no estimate for this target",
               report.estimated_gflops() > 0 ? FormatFlopRate(report.estimated_gflops()) : "",
-              report.flops() > 0 ? absl::StrCat(FormatFlops(report.flops()), " a launch")
-                                 : "no floating-point operations"})));
+              OperationsText(report)})));
   if (report.estimated_time_us() > 0)
     out.Line(" estimate: each statement alone at its unit's and the memory's rate, no simulation");
   out.Begin("Bandwidth");

@@ -42,15 +42,22 @@ struct Step {
   bool contraction = false;
   // Widest operand of a contraction's product in bits.
   int contraction_bits = 0;
+  // At least: where a trip count or a branch is known at run time only, and `exact` is false, what
+  // hangs on it is not counted. Bytes alike.
   double flops = 0;
-  // Operations of any kind, for what runs on the vector unit.
+  // Of these, those on 16-bit lanes.
+  double narrow_flops = 0;
+  // Operations of any kind, for what runs on the vector unit, and those on 16-bit lanes. Like the
+  // scalar unit's work a guess where not exact: a loop of unknown length runs once, a branch takes
+  // each side half of the time.
   double operations = 0;
+  double narrow_operations = 0;
   // What one core's scalar unit would do for all of it.
   ScalarWork scalar;
   double read_bytes = 0;
   double write_bytes = 0;
   int64_t parallel_iterations = 1;
-  // False: a trip count or a branch is known at run time only.
+  // False: a trip count or a branch is known at run time only, or too long to count.
   bool exact = true;
 };
 

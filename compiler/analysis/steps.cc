@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/analysis/analyze.h"
-#include "mlir/Dialect/Affine/Analysis/LoopAnalysis.h"
+#include "compiler/analysis/iterations.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -11,16 +11,22 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 namespace pyasc::compiler::analysis {
 namespace {
 
-double bytesOf(Type type) {
-  if (auto memref = dyn_cast<MemRefType>(type))
-    return static_cast<double>(memref.getNumElements()) * bytesOf(memref.getElementType());
-  return std::max(1u, type.getIntOrFloatBitWidth() / 8);
+double bytesOf(Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
+
+// Bytes that stay in the scalar unit's data cache.
+constexpr double kSmall = 16384;
+
+bool isSmall(MemRefType type) {
+  return type.hasStaticShape() &&
+         static_cast<double>(type.getNumElements()) * bytesOf(type.getElementType()) <= kSmall;
 }
 
 // Arithmetic on floats; a multiply-add is two operations. Casts, comparisons and selections are
@@ -38,7 +44,8 @@ bool isFlop(Operation &op) {
 std::string shapeText(ArrayRef<int64_t> extents) {
   std::string text;
   for (int64_t extent : extents)
-    text += (text.empty() ? "" : "x") + std::to_string(extent);
+    text += (text.empty() ? "" : "x") +
+            (ShapedType::isDynamic(extent) ? std::string("?") : std::to_string(extent));
   return text.empty() ? "1" : text;
 }
 
@@ -56,7 +63,11 @@ bool isCell(Value memref) { return cast<MemRefType>(memref.getType()).getRank() 
 
 // Bytes between the accesses of two iterations of the loop around; nullopt when not affine.
 std::optional<double> strideBytes(AffineMap map, ValueRange operands, Value iv, MemRefType type) {
-  double stride = 1, advance = 0;
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;
+  if (failed(getStridesAndOffset(type, strides, offset)))
+    return std::nullopt;
+  double advance = 0;
   for (int64_t axis = type.getRank() - 1; axis >= 0; --axis) {
     AffineExpr expr = map.getResult(axis);
     int64_t at[2];
@@ -71,15 +82,164 @@ std::optional<double> strideBytes(AffineMap map, ValueRange operands, Value iv, 
         return std::nullopt;
       at[i] = value.getValue();
     }
-    advance += static_cast<double>(at[1] - at[0]) * stride;
-    stride *= static_cast<double>(type.getDimSize(axis));
+    if (at[0] != at[1] && ShapedType::isDynamic(strides[axis]))
+      return std::nullopt;
+    if (at[0] != at[1])
+      advance += static_cast<double>(at[1] - at[0]) * static_cast<double>(strides[axis]);
   }
   return std::abs(advance) * bytesOf(type.getElementType());
 }
 
+unsigned nodesOf(AffineExpr expr) {
+  unsigned nodes = 0;
+  expr.walk([&](AffineExpr inner) { nodes += isa<AffineBinaryOpExpr>(inner); });
+  return nodes;
+}
+
+// Whether the vector unit does it on 16-bit lanes, twice as many as there are of 32 bits.
+bool isNarrow(Operation &op) {
+  unsigned widest = 0;
+  auto look = [&](TypeRange types) {
+    for (Type type : types)
+      if (type.isIntOrFloat())
+        widest = std::max(widest, type.getIntOrFloatBitWidth());
+  };
+  look(op.getOperandTypes());
+  look(op.getResultTypes());
+  return widest <= 16;
+}
+
+// How often something runs: at least as far as is known, and likely.
+struct Times {
+  double least = 0;
+  double likely = 0;
+  Times operator*(double factor) const { return {least * factor, likely * factor}; }
+};
+
+// The extents of a memref, static or values.
+SmallVector<OpFoldResult> extentsOf(Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  Builder builder(memref.getContext());
+  SmallVector<OpFoldResult> extents;
+  for (int64_t extent : type.getShape())
+    extents.push_back(builder.getIndexAttr(extent));
+  if (type.hasStaticShape())
+    return extents;
+  SmallVector<OpFoldResult> known;
+  if (auto subview = memref.getDefiningOp<memref::SubViewOp>()) {
+    llvm::SmallBitVector dropped = subview.getDroppedDims();
+    for (auto [i, size] : llvm::enumerate(subview.getMixedSizes()))
+      if (!dropped.test(i))
+        known.push_back(size);
+  } else if (auto alloc = memref.getDefiningOp<memref::AllocOp>()) {
+    known = alloc.getMixedSizes();
+  } else if (auto cast = memref.getDefiningOp<memref::CastOp>()) {
+    known = extentsOf(cast.getSource());
+  }
+  for (auto [i, extent] : llvm::enumerate(extents))
+    if (type.isDynamicDim(i))
+      // Null: not known.
+      extent = i < known.size() ? known[i] : OpFoldResult();
+  return extents;
+}
+
+// Extents of a structured op's loops; null where no operand tells.
+SmallVector<OpFoldResult> loopExtents(linalg::GenericOp op) {
+  SmallVector<OpFoldResult> extents(op.getNumLoops());
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    SmallVector<OpFoldResult> of = extentsOf(operand.get());
+    for (auto [i, expr] : llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults())) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      if (!dim || !of[i])
+        continue;
+      OpFoldResult &extent = extents[dim.getPosition()];
+      if (!extent || (getConstantIntValue(of[i]) && !getConstantIntValue(extent)))
+        extent = of[i];
+    }
+  }
+  return extents;
+}
+
+// Counts what a step does.
+class Counter {
+public:
+  explicit Counter(Step &step) : step_(step) {}
+  void Count(Operation &op) { Count(op, {1, 1}); }
+
+private:
+  void Count(Operation &op, Times times);
+  void CountBlock(Block &block, Times times);
+  void CountGeneric(linalg::GenericOp op, Times times);
+  void CountBranch(Operation &op, Times times, bool known);
+  void CountScalar(Operation &op, double times);
+  void CountBytes(Operation &op, Times times);
+  double Misses(Operation &op, Value memref, double times) const;
+  // What is entered now.
+  Times Now();
+  // Elements of a box, whatever the loops around.
+  Times Elements(ArrayRef<OpFoldResult> extents, Times times);
+  Times Enter(ArrayRef<OpFoldResult> extents, Times times, size_t &entered);
+  void Leave(size_t count) {
+    while (count-- > 0)
+      space_.Leave();
+  }
+  // Runs `body` as often as what was tried to be entered does; otherwise once a time, said to be
+  // unknown.
+  template <typename Body> void Inside(bool entered, Times times, Body body);
+
+  Step &step_;
+  IterationSpace space_;
+  // Loops and branches around of which nothing is known.
+  int unknown_ = 0;
+  // Likely iterations beside those of space_.
+  double factor_ = 1;
+  // Mean iterations of the loops around.
+  DenseMap<Operation *, double> trips_;
+};
+
+Times Counter::Now() {
+  std::optional<double> count = space_.Count();
+  step_.exact &= count.has_value();
+  double likely = count ? *count : space_.Sample();
+  return {unknown_ > 0 ? 0 : count.value_or(0), likely * factor_};
+}
+
+template <typename Body> void Counter::Inside(bool entered, Times times, Body body) {
+  if (!entered) {
+    step_.exact = false;
+    ++unknown_;
+    body(Times{0, times.likely});
+    --unknown_;
+    return;
+  }
+  body(Now());
+  space_.Leave();
+}
+
+Times Counter::Enter(ArrayRef<OpFoldResult> extents, Times times, size_t &entered) {
+  bool known = true;
+  for (OpFoldResult extent : extents) {
+    bool one = extent && space_.EnterExtent(extent);
+    entered += one;
+    known &= one;
+  }
+  step_.exact &= known;
+  Times now = entered > 0 ? Now() : times;
+  return {known ? now.least : 0, now.likely};
+}
+
+Times Counter::Elements(ArrayRef<OpFoldResult> extents, Times times) {
+  size_t entered = 0;
+  Times elements = Enter(extents, times, entered);
+  Leave(entered);
+  return elements;
+}
+
 // Lines that `times` accesses fetch: one after the other in memory share a line; what stays in
 // place over the inner loops is fetched once in them. No line is thought to survive longer.
-double missesOf(Operation &op, Value memref, double times) {
+double Counter::Misses(Operation &op, Value memref, double times) const {
   auto type = cast<MemRefType>(memref.getType());
   AffineMap map;
   ValueRange operands;
@@ -90,8 +250,10 @@ double missesOf(Operation &op, Value memref, double times) {
     map = store.getAffineMap();
     operands = store.getMapOperands();
   } else {
-    // Anywhere: small buffers stay in the cache.
-    return bytesOf(type) <= 16384 ? bytesOf(type) / kCacheLine : times;
+    // Anywhere.
+    return isSmall(type) ? static_cast<double>(type.getNumElements()) *
+                               bytesOf(type.getElementType()) / kCacheLine
+                         : times;
   }
   double misses = times;
   for (Operation *loop = op.getParentOp(); loop; loop = loop->getParentOp()) {
@@ -104,35 +266,29 @@ double missesOf(Operation &op, Value memref, double times) {
     double step = *stride * static_cast<double>(affine_loop.getStepAsInt());
     if (step > 0)
       return misses * std::min(1.0, step / kCacheLine);
-    misses /=
-        std::max(1.0, static_cast<double>(affine::getConstantTripCount(affine_loop).value_or(1)));
+    auto trips = trips_.find(loop);
+    misses /= std::max(1.0, trips == trips_.end() ? 1.0 : trips->second);
   }
   return misses;
 }
 
-unsigned nodesOf(AffineExpr expr) {
-  unsigned nodes = 0;
-  expr.walk([&](AffineExpr inner) { nodes += isa<AffineBinaryOpExpr>(inner); });
-  return nodes;
+// The memory that an op without regions loads from or stores to; null for others.
+Value accessed(Operation &op) {
+  return llvm::TypeSwitch<Operation *, Value>(&op)
+      .Case<affine::AffineLoadOp, affine::AffineStoreOp, memref::LoadOp, memref::StoreOp,
+            memref::AtomicRMWOp>([](auto access) { return access.getMemref(); })
+      .Default(Value());
 }
 
 // What the scalar unit does for an op without regions.
-void countScalar(Operation &op, double times, ScalarWork &work) {
-  Value memref;
-  if (auto load = dyn_cast<affine::AffineLoadOp>(op))
-    memref = load.getMemRef();
-  else if (auto store = dyn_cast<affine::AffineStoreOp>(op))
-    memref = store.getMemRef();
-  else if (auto load = dyn_cast<memref::LoadOp>(op))
-    memref = load.getMemRef();
-  else if (auto store = dyn_cast<memref::StoreOp>(op))
-    memref = store.getMemRef();
-  if (memref) {
+void Counter::CountScalar(Operation &op, double times) {
+  ScalarWork &work = step_.scalar;
+  if (Value memref = accessed(op)) {
     // A cell is a register.
     if (isCell(memref) && memref.getDefiningOp<memref::AllocaOp>())
       return;
     work.accesses += times;
-    work.misses += missesOf(op, memref, times);
+    work.misses += Misses(op, memref, times);
     work.integer_ops += times * (cast<MemRefType>(memref.getType()).getRank() > 1);
     return;
   }
@@ -159,94 +315,132 @@ void countScalar(Operation &op, double times, ScalarWork &work) {
   }
 }
 
-// Adds `op`, which runs `times` times, to `step`.
-void count(Operation &op, double times, Step &step);
-
-void countBlock(Block &block, double times, Step &step) {
-  for (Operation &op : block.without_terminator())
-    count(op, times, step);
-}
-
-void countGeneric(linalg::GenericOp op, double times, Step &step) {
-  double iterations = 1;
-  for (int64_t extent : op.getStaticLoopRanges())
-    iterations *= static_cast<double>(extent);
-  countBlock(op.getRegion().front(), times * iterations, step);
-  // Its loops, and the elements that they load and store. Sums stay in registers.
-  step.scalar.integer_ops += times * iterations * kLoopOps;
-  for (OpOperand &operand : op->getOpOperands()) {
-    auto type = dyn_cast<MemRefType>(operand.get().getType());
-    if (!type || (op.isDpsInput(&operand) && !op.payloadUsesValueFromOperand(&operand)))
-      continue;
-    double elements = static_cast<double>(type.getNumElements());
-    step.scalar.accesses += times * (op.isDpsInput(&operand) ? iterations : elements);
-    // A strided input misses at each access: its last index is not the innermost loop.
-    AffineMap map = op.getMatchingIndexingMap(&operand);
-    bool consecutive = map.getNumResults() == 0 || op.isDpsInit(&operand) ||
-                       map.getResult(map.getNumResults() - 1) ==
-                           getAffineDimExpr(map.getNumDims() - 1, map.getContext());
-    step.scalar.misses += times * (consecutive || bytesOf(type) <= 16384
-                                       ? elements * bytesOf(type.getElementType()) / kCacheLine
-                                       : iterations);
-  }
-  for (OpOperand *input : op.getDpsInputOperands())
-    if (isa<MemRefType>(input->get().getType()) && op.payloadUsesValueFromOperand(input))
-      step.read_bytes += times * bytesOf(input->get().getType());
-  for (OpOperand &init : op.getDpsInitsMutable()) {
-    step.write_bytes += times * bytesOf(init.get().getType());
-    if (op.payloadUsesValueFromOperand(&init))
-      step.read_bytes += times * bytesOf(init.get().getType());
-  }
-}
-
-std::optional<double> tripCount(scf::ForOp loop) {
-  auto low = getConstantIntValue(loop.getLowerBound());
-  auto high = getConstantIntValue(loop.getUpperBound());
-  auto step = getConstantIntValue(loop.getStep());
-  if (!low || !high || !step || *step <= 0)
-    return std::nullopt;
-  return std::max<int64_t>(0, (*high - *low + *step - 1) / *step);
-}
-
-void count(Operation &op, double times, Step &step) {
-  if (auto generic = dyn_cast<linalg::GenericOp>(op))
-    return countGeneric(generic, times, step);
-  if (auto loop = dyn_cast<affine::AffineForOp>(op)) {
-    std::optional<uint64_t> trips = affine::getConstantTripCount(loop);
-    step.exact &= trips.has_value();
-    double all = times * static_cast<double>(trips.value_or(1));
-    step.scalar.integer_ops += all * kLoopOps;
-    return countBlock(*loop.getBody(), all, step);
-  }
-  if (auto loop = dyn_cast<scf::ForOp>(op)) {
-    std::optional<double> trips = tripCount(loop);
-    step.exact &= trips.has_value();
-    step.scalar.integer_ops += times * trips.value_or(1) * kLoopOps;
-    return countBlock(*loop.getBody(), times * trips.value_or(1), step);
-  }
-  if (op.getNumRegions() > 0) {
-    // A while loop counts once, a branch with both sides half the time each.
-    step.exact = false;
-    bool halved = isa<scf::IfOp, affine::AffineIfOp>(op) &&
-                  llvm::all_of(op.getRegions(), [](Region &region) { return !region.empty(); });
-    step.scalar.integer_ops += times;
-    for (Region &region : op.getRegions())
-      for (Block &block : region)
-        countBlock(block, halved ? times / 2 : times, step);
+void Counter::CountBytes(Operation &op, Times times) {
+  if (auto copy = dyn_cast<memref::CopyOp>(op)) {
+    Times elements = Elements(extentsOf(copy.getSource()), times);
+    double element = bytesOf(copy.getSource().getType().getElementType());
+    step_.read_bytes += elements.least * element;
+    step_.write_bytes += elements.least * element;
+    step_.scalar.accesses += 2 * elements.likely;
+    step_.scalar.misses += 2 * elements.likely * element / kCacheLine;
+    step_.scalar.integer_ops += elements.likely * kLoopOps;
     return;
   }
-  step.operations += times;
-  countScalar(op, times, step.scalar);
-  if (isFlop(op))
-    step.flops += times;
-  if (auto load = dyn_cast<affine::AffineLoadOp>(op); load && !isCell(load.getMemRef()))
-    step.read_bytes += times * bytesOf(load.getType());
-  if (auto load = dyn_cast<memref::LoadOp>(op); load && !isCell(load.getMemRef()))
-    step.read_bytes += times * bytesOf(load.getType());
-  if (auto store = dyn_cast<affine::AffineStoreOp>(op); store && !isCell(store.getMemRef()))
-    step.write_bytes += times * bytesOf(store.getValueToStore().getType());
-  if (auto store = dyn_cast<memref::StoreOp>(op); store && !isCell(store.getMemRef()))
-    step.write_bytes += times * bytesOf(store.getValueToStore().getType());
+  Value memref = accessed(op);
+  if (!memref || isCell(memref))
+    return;
+  double bytes = times.least * bytesOf(cast<MemRefType>(memref.getType()).getElementType());
+  if (!isa<affine::AffineStoreOp, memref::StoreOp>(op))
+    step_.read_bytes += bytes;
+  if (!isa<affine::AffineLoadOp, memref::LoadOp>(op))
+    step_.write_bytes += bytes;
+}
+
+void Counter::CountBlock(Block &block, Times times) {
+  for (Operation &op : block.without_terminator())
+    Count(op, times);
+}
+
+void Counter::CountGeneric(linalg::GenericOp op, Times times) {
+  size_t entered = 0;
+  Times iterations = Enter(loopExtents(op), times, entered);
+  CountBlock(op.getRegion().front(), iterations);
+  Leave(entered);
+  // Its loops, and the elements that they load and store. Sums stay in registers.
+  step_.scalar.integer_ops += iterations.likely * kLoopOps;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    bool reads = op.payloadUsesValueFromOperand(&operand), input = op.isDpsInput(&operand);
+    if (!type || (input && !reads))
+      continue;
+    Times elements = Elements(extentsOf(operand.get()), times);
+    double element = bytesOf(type.getElementType());
+    step_.scalar.accesses += input ? iterations.likely : elements.likely;
+    // A strided input misses at each access: its last index is not the innermost loop.
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    bool consecutive = map.getNumResults() == 0 || !input ||
+                       map.getResult(map.getNumResults() - 1) ==
+                           getAffineDimExpr(map.getNumDims() - 1, map.getContext());
+    bool small = elements.likely * element <= kSmall * times.likely;
+    step_.scalar.misses +=
+        consecutive || small ? elements.likely * element / kCacheLine : iterations.likely;
+    if (reads)
+      step_.read_bytes += elements.least * element;
+    if (!input)
+      step_.write_bytes += elements.least * element;
+  }
+}
+
+// `known`: space_ has the condition of the first region.
+void Counter::CountBranch(Operation &op, Times times, bool known) {
+  bool both = llvm::all_of(op.getRegions(), [](Region &region) { return !region.empty(); });
+  step_.scalar.integer_ops += times.likely;
+  for (auto [side, region] : llvm::enumerate(op.getRegions())) {
+    if (region.empty())
+      continue;
+    if (side > 0 && known)
+      space_.Negate();
+    double factor = factor_;
+    // A branch with both sides takes each half of the time.
+    if (!known && both)
+      factor_ /= 2;
+    Times inside = known ? Now() : Times{0, times.likely / (both ? 2 : 1)};
+    CountBlock(region.front(), inside);
+    factor_ = factor;
+  }
+}
+
+void Counter::Count(Operation &op, Times times) {
+  if (auto generic = dyn_cast<linalg::GenericOp>(op))
+    return CountGeneric(generic, times);
+  auto enterLoop = [&](Operation &loop, bool entered, Block &body) {
+    Inside(entered, times, [&](Times all) {
+      if (times.likely > 0)
+        trips_[&loop] = all.likely / times.likely;
+      step_.scalar.integer_ops += all.likely * kLoopOps;
+      CountBlock(body, all);
+    });
+  };
+  if (auto loop = dyn_cast<affine::AffineForOp>(op))
+    return enterLoop(op, space_.Enter(loop), *loop.getBody());
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return enterLoop(op, space_.Enter(loop), *loop.getBody());
+  if (isa<affine::AffineIfOp, scf::IfOp>(op)) {
+    auto affine_if = dyn_cast<affine::AffineIfOp>(op);
+    bool known = affine_if ? space_.EnterIf(affine_if) : space_.EnterIf(cast<scf::IfOp>(op));
+    unknown_ += !known;
+    step_.exact &= known;
+    CountBranch(op, times, known);
+    unknown_ -= !known;
+    if (known)
+      space_.Leave();
+    return;
+  }
+  if (op.getNumRegions() > 0) {
+    // A while loop counts once.
+    Inside(false, times, [&](Times once) {
+      step_.scalar.integer_ops += once.likely;
+      for (Region &region : op.getRegions())
+        for (Block &block : region)
+          CountBlock(block, once);
+    });
+    return;
+  }
+  step_.operations += times.likely;
+  if (isNarrow(op))
+    step_.narrow_operations += times.likely;
+  CountScalar(op, times.likely);
+  CountBytes(op, times);
+  if (!isFlop(op))
+    return;
+  step_.flops += times.least;
+  if (isNarrow(op))
+    step_.narrow_flops += times.least;
+}
+
+// A number of iterations, at least 1 and no more than an integer holds.
+int64_t toCount(double iterations) {
+  return static_cast<int64_t>(std::clamp(iterations, 1.0, 0x1p62));
 }
 
 bool isContraction(linalg::GenericOp op) {
@@ -261,10 +455,11 @@ bool isContraction(linalg::GenericOp op) {
 void describeGeneric(linalg::GenericOp op, Step &step) {
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
   Type element = getElementTypeOrSelf(op.getDpsInits()[0].getType());
-  step.parallel_iterations = 1;
+  double parallel = 1;
   for (auto [extent, iterator] : llvm::zip(extents, op.getIteratorTypesArray()))
-    if (iterator == utils::IteratorType::parallel)
-      step.parallel_iterations *= std::max<int64_t>(extent, 1);
+    if (iterator == utils::IteratorType::parallel && !ShapedType::isDynamic(extent))
+      parallel *= static_cast<double>(extent);
+  step.parallel_iterations = toCount(parallel);
   if (isContraction(op)) {
     step.contraction = true;
     for (Value input : op.getDpsInputs())
@@ -304,18 +499,17 @@ bool computes(Operation &op) {
              affine::AffineIfOp, affine::AffineStoreOp, memref::StoreOp, memref::CopyOp>(op);
 }
 
-// Iterations of the asc.parallel loops at the top of a nest.
+// Iterations of the asc.parallel loops at the top of a nest; 1 where they are not known.
 int64_t parallelIterations(Operation &op) {
-  int64_t iterations = 1;
+  IterationSpace space;
   Operation *loop = &op;
   while (loop && loop->hasAttr("asc.parallel")) {
     auto affine_loop = dyn_cast<affine::AffineForOp>(loop);
-    if (!affine_loop)
+    if (!affine_loop || !space.Enter(affine_loop))
       break;
-    iterations *= static_cast<int64_t>(affine::getConstantTripCount(affine_loop).value_or(1));
     loop = &affine_loop.getBody()->front();
   }
-  return std::max<int64_t>(iterations, 1);
+  return toCount(space.Count().value_or(1));
 }
 
 } // namespace
@@ -343,7 +537,7 @@ std::vector<Step> FindSteps(func::FuncOp kernel) {
       if (auto reason = op.getAttrOfType<StringAttr>("asc.scalar_reason"))
         step.reason = reason.getValue().str();
     }
-    count(op, 1, step);
+    Counter(step).Count(op);
     steps.push_back(std::move(step));
   }
   return steps;
