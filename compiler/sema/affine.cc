@@ -123,6 +123,21 @@ Interval Emitter::RangeOf(AffineExpr e) {
   }
 }
 
+bool Emitter::HasMisjudgedMod(AffineExpr e) {
+  auto binary = mlir::dyn_cast<mlir::AffineBinaryOpExpr>(e);
+  if (!binary)
+    return false;
+  auto c = mlir::dyn_cast<mlir::AffineConstantExpr>(binary.getRHS());
+  if (e.getKind() == AffineExprKind::Mod && c) {
+    Interval x = RangeOf(binary.getLHS());
+    auto interval = [&](Int v) { return v >= 0 ? v / c.getValue() : -1 - (-1 - v) / c.getValue(); };
+    bool starts = x.low && *x.low % c.getValue() == 0;
+    if (x.low && !starts && !(x.high && interval(*x.low) == interval(*x.high)))
+      return true;
+  }
+  return HasMisjudgedMod(binary.getLHS()) || HasMisjudgedMod(binary.getRHS());
+}
+
 Interval Emitter::BinaryRange(BinaryOp op, const Interval &x, const Interval &y, DType t) {
   Interval r;
   auto floor_div = [](Int a, Int b) {

@@ -167,6 +167,10 @@ public:
   Value FromAffine(mlir::AffineExpr e);
   Value FromAffineList(std::vector<mlir::AffineExpr> exprs, ListKind kind);
   Interval RangeOf(mlir::AffineExpr e);
+  // Whether MLIR 19 is wrong about a mod in `e`: for the least value of x mod c it takes that of
+  // the least x, though a greater x may be a multiple of c (getBoundForAffineExpr). By it the
+  // bounds of loops are folded, and what a mod is divided by.
+  bool HasMisjudgedMod(mlir::AffineExpr e);
   Index ToIndex(const Value &v);
   Value FromIndex(const Index &index);
   mlir::Value IndexSsa(const Index &index, mlir::Location loc);

@@ -200,58 +200,71 @@ Names Intersect(const Names &a, const Names &b) {
   return out;
 }
 
-// Whatever the truth of `value` is.
-Names BoundAlways(const Expr *value) {
-  return Intersect(BoundWhen(value, true), BoundWhen(value, false));
+// What a test binds by := on every way to each truth. Both at once, so that each part is visited
+// once, however deep it stands.
+struct BoundBy {
+  Names truth[2];
+  Names Always() const { return Intersect(truth[0], truth[1]); }
+};
+
+BoundBy BoundIn(const Expr *test) {
+  BoundBy bound;
+  auto add = [&](const Names &names) {
+    for (Names &mine : bound.truth)
+      mine.insert(names.begin(), names.end());
+  };
+  if (auto *n = llvm::dyn_cast<UnaryOp>(test); n && n->op == UnaryOperator::Not) {
+    bound = BoundIn(n->operand);
+    std::swap(bound.truth[0], bound.truth[1]);
+  } else if (auto *b = llvm::dyn_cast<BoolOp>(test)) {
+    // One operand decides; until then each one before had the other truth.
+    const bool goes_on = b->op == BoolOperator::And;
+    Names before;
+    std::optional<Names> decided;
+    for (const Expr *value : b->values) {
+      BoundBy part = BoundIn(value);
+      Names here = Union(before, part.truth[!goes_on]);
+      decided = decided ? Intersect(*decided, here) : here;
+      before = Union(before, part.truth[goes_on]);
+    }
+    bound.truth[goes_on] = before;
+    bound.truth[!goes_on] = *decided;
+  } else if (auto *i = llvm::dyn_cast<IfExp>(test)) {
+    BoundBy condition = BoundIn(i->test), body = BoundIn(i->body), orelse = BoundIn(i->orelse);
+    for (bool outcome : {false, true})
+      bound.truth[outcome] = Intersect(Union(condition.truth[true], body.truth[outcome]),
+                                       Union(condition.truth[false], orelse.truth[outcome]));
+  } else if (auto *c = llvm::dyn_cast<Compare>(test)) {
+    // What follows the second operand is looked at only while the comparisons hold.
+    add(BoundIn(c->left).Always());
+    for (size_t k = 0; k < c->comparators.size(); ++k) {
+      Names operand = BoundIn(c->comparators[k]).Always();
+      bound.truth[true].insert(operand.begin(), operand.end());
+      if (k == 0)
+        bound.truth[false].insert(operand.begin(), operand.end());
+    }
+  } else if (auto *n = llvm::dyn_cast<NamedExpr>(test)) {
+    bound = BoundIn(n->value);
+    for (Names &names : bound.truth)
+      CollectTargets(n->target, names);
+  } else if (auto *call = llvm::dyn_cast<Call>(test)) {
+    for (const Expr *argument : call->args)
+      add(BoundIn(argument).Always());
+  } else if (auto *binary = llvm::dyn_cast<BinOp>(test)) {
+    add(BoundIn(binary->left).Always());
+    add(BoundIn(binary->right).Always());
+  } else if (auto *subscript = llvm::dyn_cast<Subscript>(test)) {
+    add(BoundIn(subscript->value).Always());
+    add(BoundIn(subscript->slice).Always());
+  } else if (auto *unary = llvm::dyn_cast<UnaryOp>(test)) {
+    add(BoundIn(unary->operand).Always());
+  }
+  return bound;
 }
 
 } // namespace
 
-Names BoundWhen(const Expr *test, bool outcome) {
-  if (auto *n = llvm::dyn_cast<UnaryOp>(test); n && n->op == UnaryOperator::Not)
-    return BoundWhen(n->operand, !outcome);
-  if (auto *b = llvm::dyn_cast<BoolOp>(test)) {
-    // One operand decides; until then each one before had the other truth.
-    const bool goes_on = b->op == BoolOperator::And;
-    Names before;
-    std::optional<Names> bound;
-    for (const Expr *value : b->values) {
-      if (outcome != goes_on) {
-        Names here = Union(before, BoundWhen(value, outcome));
-        bound = bound ? Intersect(*bound, here) : here;
-      }
-      before = Union(before, BoundWhen(value, goes_on));
-    }
-    return outcome == goes_on ? before : *bound;
-  }
-  if (auto *i = llvm::dyn_cast<IfExp>(test))
-    return Intersect(Union(BoundWhen(i->test, true), BoundWhen(i->body, outcome)),
-                     Union(BoundWhen(i->test, false), BoundWhen(i->orelse, outcome)));
-  if (auto *c = llvm::dyn_cast<Compare>(test)) {
-    // What follows the second operand is looked at only while the comparisons hold.
-    Names bound = BoundAlways(c->left);
-    for (size_t k = 0; k < (outcome ? c->comparators.size() : 1); ++k)
-      bound = Union(std::move(bound), BoundAlways(c->comparators[k]));
-    return bound;
-  }
-  if (auto *n = llvm::dyn_cast<NamedExpr>(test)) {
-    Names bound = BoundWhen(n->value, outcome);
-    CollectTargets(n->target, bound);
-    return bound;
-  }
-  Names bound;
-  if (auto *call = llvm::dyn_cast<Call>(test)) {
-    for (const Expr *argument : call->args)
-      bound = Union(std::move(bound), BoundAlways(argument));
-  } else if (auto *binary = llvm::dyn_cast<BinOp>(test)) {
-    bound = Union(BoundAlways(binary->left), BoundAlways(binary->right));
-  } else if (auto *subscript = llvm::dyn_cast<Subscript>(test)) {
-    bound = Union(BoundAlways(subscript->value), BoundAlways(subscript->slice));
-  } else if (auto *unary = llvm::dyn_cast<UnaryOp>(test)) {
-    bound = BoundAlways(unary->operand);
-  }
-  return bound;
-}
+Names BoundWhen(const Expr *test, bool outcome) { return BoundIn(test).truth[outcome]; }
 
 bool AlwaysJumps(Stmts body) {
   if (body.empty())

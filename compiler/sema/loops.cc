@@ -293,7 +293,9 @@ void Emitter::EmitCountedLoop(const For *s, const Value &range_value, size_t axi
       uppers.push_back((AffineOf(start) - e).ceilDiv(static_cast<int64_t>(-stride)));
     lowers = {ConstantExpr(0)};
   }
-  if (!lowers.empty() && !uppers.empty()) {
+  auto misjudged = [&](mlir::AffineExpr e) { return HasMisjudgedMod(e); };
+  if (!lowers.empty() && !uppers.empty() && llvm::none_of(lowers, misjudged) &&
+      llvm::none_of(uppers, misjudged)) {
     Int loop_step = stride > 0 ? stride : 1;
     Packed low = Pack(lowers), high = Pack(uppers);
     auto loop = b_.create<affine::AffineForOp>(loc, low.operands, low.map, high.operands, high.map,

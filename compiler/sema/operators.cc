@@ -364,8 +364,9 @@ Value Emitter::AffineBinary(BinaryOp op, const Value &x, const Value &y) {
     case BinaryOp::FloorDiv:
     case BinaryOp::Mod:
       if (auto c = constant(b); c && c.getValue() > 0) {
-        // MLIR 19 folds a loop's bound (i - 1) mod 4 over i = 0, 1 to 3: its bounds of a mod divide
-        // towards zero. A dividend that is known to become negative is kept from it.
+        if (HasMisjudgedMod(a))
+          return Value::Invalid();
+        // A dividend that is known to become negative is computed by code too.
         Interval range = RangeOf(a);
         if (op == BinaryOp::Mod && range.low && *range.low < 0)
           return Value::Invalid();

@@ -207,8 +207,10 @@ FailureOr<Value> VectorEmitter::address(const VectorOperand &operand) {
 
 bool VectorEmitter::isDense(const VectorOperand &operand) const {
   int64_t pitch = tiling_.size.pitch;
+  // A product's tile may be narrower than its rows.
   return loops().row >= 0 && operand.strides[loops().row] == pitch &&
-         nest().extents[loops().column] == pitch;
+         nest().extents[loops().column] == pitch &&
+         (!place_ || getConstantIntValue(place_->columns) == pitch);
 }
 
 void VectorEmitter::transferIn(const Source &source, Value memory, Value to, Value gm, Value at) {

@@ -5,6 +5,7 @@ translator asks here which those are.
 """
 
 import ast
+import functools
 
 LOOPS = (ast.For, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp)
@@ -95,6 +96,7 @@ def targets_of(expr):
     return found
 
 
+@functools.lru_cache(maxsize=4096)  # each part is asked for again by every level around it
 def bound_when(test, outcome):
     """The names that `test` has bound by := on every way to the truth `outcome`."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
