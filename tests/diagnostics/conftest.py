@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("PYASC_BIN", ROOT / "build" / "release" / "bin"))
+collect_ignore = ["cases"]  # kernels, whatever their names look like
 
 
 @pytest.fixture(scope="session")

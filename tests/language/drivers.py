@@ -60,12 +60,11 @@ def _interpret(source, args, **options):
 
 
 def compile(target, source, args, server):
-    """Only compiles, and gives the warnings. Raises Wrong."""
+    """Only compiles. Raises Wrong."""
     service, start, _ = _start(target, source, args, server, False, "")
     reply = service.compile(start.compile, 120)
     if reply.outcome != compile_pb2.OUTCOME_OK:
         raise Wrong("compile", [d for d in reply.diagnostics if d.severity == 1])
-    return [d for d in reply.diagnostics if d.severity == 2]
 
 
 def _start(target, source, args, server, debug, precision):
