@@ -265,7 +265,10 @@ Value EmitLogical(Emitter &e, const BoundCall &call) {
     truths.push_back(x.dtype == DType::Bool ? x : e.Cast(call.range, x, DType::Bool));
   }
   if (call.entry->tag < 0)
-    return e.Unary(call.range, syntax::UnaryOperator::Invert, truths[0]);
+    return e.Unary(call.range,
+                   truths[0].IsTensor() ? syntax::UnaryOperator::Invert
+                                        : syntax::UnaryOperator::Not,
+                   truths[0]);
   return e.Binary(call.range, static_cast<BinaryOp>(call.entry->tag), truths[0], truths[1]);
 }
 

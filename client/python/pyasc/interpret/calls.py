@@ -7,7 +7,7 @@ from .context import CONTEXT
 from .errors import Fault
 from .state import MISSING
 from .values import (Function, Method, Module, Range, Unknown, describe, dtype_of, is_extent,
-                     is_number, is_sequence, is_tensor, is_weak, shape_of, strong)
+                     is_number, is_scalar, is_sequence, is_tensor, is_weak, shape_of, strong)
 
 # Functions whose arguments are index arithmetic: always, or where they stand in an index.
 RANGES = ("range", "parallel_for", "parallel_for_grid", "static_range")
@@ -84,7 +84,13 @@ class Calls:
             return value, ast.Constant(None)
         made = ast.Call(self.const(entry.function, node), codes, kwcodes)
         made.acts = not entry.pure
-        return value, ast.copy_location(made, node)
+        ast.copy_location(made, node)
+        runs = entry.folds is False or entry.folds == "literals" and any(
+            is_scalar(a) and not is_weak(a) and dtype_of(a).is_float for a in args)
+        if runs and is_scalar(value) and value.__class__ is not Unknown:
+            t = dtype_of(value)
+            return Unknown(t), self.cast_code(made, t, node)
+        return value, made
 
     def check_dtype(self, t, node):
         if t is dtypes.FLOAT64 and not self.options.float64:

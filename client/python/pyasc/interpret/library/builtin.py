@@ -148,7 +148,7 @@ def _to_int64(x, function):
     return ops.cast(elementwise.apply_float("round", function, x), INT64)
 
 
-@entry(BUILTIN, "round")
+@entry(BUILTIN, "round", folds="literals")
 def round_(x, digits=None):
     if digits is not None:
         raise Fault("unsupported-argument", "round() to digits is not supported; scale, round and "
@@ -171,7 +171,7 @@ def _math(name, function):
 
 
 for _name, _function in (("floor", np.floor), ("ceil", np.ceil), ("trunc", np.trunc)):
-    entry(MATH, _name)(_math(_name, _function))
+    entry(MATH, _name, folds="literals")(_math(_name, _function))
 
 
 @entry(BUILTIN, "divmod")

@@ -65,8 +65,11 @@ def _float_functions():
         def operation(x, name=name, function=function):
             return apply_float(name, function, x)
         operation.__signature__ = _ONE
-        entry(reach, name)(operation)
+        entry(reach, name, folds=name not in RUNS)(operation)
 
+
+# Computed when the kernel runs, of constants too.
+RUNS = ("reciprocal", "sigmoid", "gelu", "silu", "softplus")
 
 import inspect  # noqa: E402
 
@@ -108,7 +111,7 @@ def absolute(x):
     return dtypes.wrap(abs(int(x)), t)
 
 
-@entry(ARRAYS, "sign")
+@entry(ARRAYS, "sign", folds=False)
 def sign(x):
     expect_number(x, "the argument of sign")
     if is_weak(x):
@@ -166,7 +169,7 @@ def _test(name, function):
 
 for _reach, _name, _function in ((ALL, "isnan", np.isnan), (ALL, "isinf", np.isinf),
                                  (ALL, "isfinite", np.isfinite), (ARRAYS, "signbit", np.signbit)):
-    entry(_reach, _name)(_test(_name, _function))
+    entry(_reach, _name, folds=False)(_test(_name, _function))
 
 
 def _two(name, function):
@@ -190,15 +193,15 @@ def _two(name, function):
 _atan2 = _two("atan2", np.arctan2)
 
 
-@entry(ALL, "atan2")
-@entry(ARRAYS, "arctan2")
+@entry(ALL, "atan2", folds=False)
+@entry(ARRAYS, "arctan2", folds=False)
 def atan2(y, x):
     return _atan2(y, x)
 
 
 for _reach, _name, _function in ((ALL, "copysign", np.copysign), (ALL, "hypot", np.hypot),
                                  (ALL, "fmod", np.fmod)):
-    entry(_reach, _name)(_two(_name, _function))
+    entry(_reach, _name, folds=False)(_two(_name, _function))
 
 
 @entry((ASC, MATH), "fma")
@@ -243,4 +246,5 @@ _operators()
 @entry(ARRAYS, "logical_not")
 def logical_not(x):
     expect_number(x, "an argument")
-    return ops.invert(ops.cast(x, BOOL))
+    x = ops.cast(x, BOOL)
+    return ops.invert(x) if is_tensor(x) else ops.logical_not(x)

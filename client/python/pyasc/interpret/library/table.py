@@ -20,10 +20,11 @@ ARRAYS = (ASC, NUMPY)
 
 
 class Entry:
-    """`pure`: the result depends on the arguments alone, so that constants fold."""
+    """`pure`: the result depends on the arguments alone. `folds`: that of constants is a constant,
+    or "literals": that of literals and integers alone."""
 
-    def __init__(self, name, function, pure):
-        self.name, self.function, self.pure = name, function, pure
+    def __init__(self, name, function, pure, folds):
+        self.name, self.function, self.pure, self.folds = name, function, pure, folds
         self.signature = inspect.signature(function)
 
     def __call__(self, *args, **kwargs):
@@ -50,11 +51,11 @@ class Entry:
 TABLE = {}  # (reach, name) -> Entry
 
 
-def entry(reach, *names, pure=True):
+def entry(reach, *names, pure=True, folds=True):
     """Registers a function under `names` for each reach."""
     def register(function):
         for name in names:
-            made = Entry(name, function, pure)
+            made = Entry(name, function, pure, folds)
             for where in (reach,) if isinstance(reach, str) else reach:
                 assert (where, name) not in TABLE, name
                 TABLE[(where, name)] = made
