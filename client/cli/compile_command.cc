@@ -189,6 +189,10 @@ int Run(const Arguments &arguments) {
   } else if (is_text) {
     std::fwrite(bytes->data(), 1, bytes->size(), stdout);
   }
+  if (arguments.Has("--dump-dir") && !target_given && kind->emit == v1::EMIT_OBJ)
+    std::fputs("pyasc: note: an object is host code, so these are the stages of --target host; "
+               "--target sim or ascend gives the chip's\n",
+               stderr);
   if (arguments.Has("--dump-dir"))
     if (absl::Status status = WriteStages(artifact, arguments.Get("--dump-dir")); !status.ok())
       return UsageError(status);

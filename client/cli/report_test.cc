@@ -86,6 +86,28 @@ TEST(ReportTextTest, SimulatedTimeIsMarkedAndApartFromTheWallClock) {
   EXPECT_THAT(text, HasSubstr("compile 3.00 ms | make arguments 200.0 us (wall clock"));
 }
 
+TEST(ReportTextTest, PhasesThatRunAtTheSameTimeCountOnce) {
+  v1::ProfileReport report;
+  report.set_kernel_us(12);
+  report.set_launch_us(5);
+  for (double time : {7, 6}) {
+    v1::PhaseProfile *phase = report.add_phases();
+    phase->set_time_us(time);
+    phase->set_group(1);
+  }
+  EXPECT_THAT(ReportText(report, {}),
+              HasSubstr("kernel 12.0 us = launch 5.0 us + phases 7.0 us (two at the same time)\n"));
+}
+
+TEST(ReportTextTest, PhasesNameTheLinesOfTheirStatements) {
+  v1::ProfileReport report;
+  report.add_phases()->set_entry("k_0");
+  v1::PhasePlan *plan = report.mutable_compile()->add_phases();
+  plan->set_entry("k_0");
+  plan->add_lines()->set_line(92);
+  EXPECT_THAT(ReportText(report, {}), HasSubstr("k_0 (line 92) on "));
+}
+
 TEST(ReportTextTest, OneRunHasNoStatistics) {
   v1::ProfileReport report;
   report.mutable_samples()->add_kernel_us(12);

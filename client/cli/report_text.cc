@@ -116,15 +116,29 @@ void AddTime(const v1::ProfileReport &report, Sections *out) {
     return absl::StrJoin(parts, separator);
   };
   out->Begin("Time");
+  // Of phases that run at the same time the longest counts.
   double phases = 0;
-  for (const v1::PhaseProfile &phase : report.phases())
-    phases += phase.time_us();
+  int together = 0;
+  for (int i = 0; i < report.phases_size();) {
+    double longest = 0;
+    int first = i;
+    uint32_t group = report.phases(i).group();
+    do
+      longest = std::max(longest, report.phases(i++).time_us());
+    while (i < report.phases_size() && group != 0 && report.phases(i).group() == group);
+    phases += longest;
+    together += i - first > 1;
+  }
   if (report.kernel_us() > 0) {
     std::string parts;
     if (report.launch_us() > 0 && phases > 0)
       parts = " = " + joined({{"launch", report.launch_us()},
                               {report.phases_size() == 1 ? "phase" : "phases", phases}},
                              " + ");
+    if (!parts.empty() && together > 0)
+      absl::StrAppend(&parts, together == 1
+                                  ? " (two at the same time)"
+                                  : absl::StrCat(" (", together, " times two at the same time)"));
     out->Line(absl::StrCat("kernel ", FormatMicroseconds(report.kernel_us()), parts,
                            IsSimulated(report) ? " (simulated)" : ""));
   }
@@ -150,12 +164,28 @@ std::vector<const v1::PhaseProfile *> LongestPhases(const v1::ProfileReport &rep
   return phases;
 }
 
+// " (line 92)" of a phase; "" where the compiler names no lines.
+std::string LinesOf(const v1::CompileReport &compile, const std::string &entry) {
+  constexpr int kMost = 3;
+  for (const v1::PhasePlan &phase : compile.phases()) {
+    if (phase.entry() != entry || phase.lines().empty())
+      continue;
+    std::vector<std::string> lines;
+    for (int i = 0; i < std::min(kMost, phase.lines_size()); ++i)
+      lines.push_back(absl::StrCat(phase.lines(i).line()));
+    return absl::StrCat(phase.lines_size() == 1 ? " (line " : " (lines ",
+                        absl::StrJoin(lines, ", "), phase.lines_size() > kMost ? ", ...)" : ")");
+  }
+  return "";
+}
+
 void AddPhases(const v1::ProfileReport &report, Sections *out) {
   out->Begin("Pipes");
   for (const v1::PhaseProfile *phase : LongestPhases(report, 2)) {
     std::string cores =
         phase->has_imbalance() ? absl::StrCat("imbalance ", FormatPercent(phase->imbalance())) : "";
-    out->Line(Joined({absl::StrCat(phase->entry(), " on ", phase->blocks(), " ", phase->core(),
+    out->Line(Joined({absl::StrCat(phase->entry(), LinesOf(report.compile(), phase->entry()),
+                                   " on ", phase->blocks(), " ", phase->core(),
                                    phase->blocks() == 1 ? " block" : " blocks"),
                       FormatMicroseconds(phase->time_us()),
                       phase->has_cycles() ? absl::StrCat(phase->cycles(), " cycles") : "", cores}));
@@ -242,7 +272,8 @@ void AddRooflines(const v1::ProfileReport &report, Sections *out) {
                               FormatBytes(roof.roof_gb_per_s() * 1e9));
     out->Line(
         absl::StrFormat("%-5s %s, %s%s%s", roof.level(), rates, FormatPercent(roof.fraction()),
-                        roof.roof().empty() ? "" : " of the " + roof.roof() + " roof",
+                        (roof.roof().empty() ? "" : " of the " + roof.roof() + " roof") +
+                            (roof.unit().empty() ? "" : " (" + roof.unit() + " unit)"),
                         roof.fraction() > 1.0 ? " (over the roof: a fault in the counting)" : ""));
   }
   // Host reports and those of other builds have no statements.
@@ -344,7 +375,8 @@ std::string CompileReportText(const v1::Artifact &artifact, const std::vector<st
                                          : ""})));
   out.Begin("Phases");
   for (const v1::PhasePlan &phase : report.phases())
-    out.Line(absl::StrCat(" ", phase.entry(), " on ", phase.blocks(), " ", phase.core(),
+    out.Line(absl::StrCat(" ", phase.entry(), LinesOf(report, phase.entry()), " on ",
+                          phase.blocks(), " ", phase.core(),
                           phase.blocks() == 1 ? " block" : " blocks"));
   if (!report.onchip_bytes().empty()) {
     std::map<std::string, int64_t> memories(report.onchip_bytes().begin(),

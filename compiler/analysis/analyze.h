@@ -30,6 +30,9 @@ struct ScalarWork {
   double Cycles(const machine::Soc &soc) const;
 };
 
+// On each step's op: its number.
+inline constexpr llvm::StringLiteral kStepAttribute = "asc.step";
+
 // One op at the kernel's top level that computes something.
 struct Step {
   uint32_t file = 0;
@@ -61,7 +64,8 @@ struct Step {
   bool exact = true;
 };
 
-// REQUIRES: `kernel` in structured (or kernel) form.
+// Leaves each step's number on its op, for the plan to name. REQUIRES: `kernel` in structured (or
+// kernel) form.
 std::vector<Step> FindSteps(mlir::func::FuncOp kernel);
 
 // Warns where an iteration of a parallel loop provably reads an element that another iteration

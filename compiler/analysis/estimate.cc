@@ -1,8 +1,9 @@
 // From steps and plan to the compile report's estimates.
 
 #include <algorithm>
-#include <deque>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "absl/strings/str_format.h"
 #include "compiler/analysis/analyze.h"
@@ -23,9 +24,14 @@ struct Lowered {
 
 using Place = std::pair<uint32_t, uint32_t>; // file, line
 
-// In the plan's order, which is the steps'.
-std::map<Place, std::deque<Lowered>> loweredByLine(ModuleOp plan) {
-  std::map<Place, std::deque<Lowered>> result;
+struct Records {
+  std::map<int64_t, Lowered> of_step;
+  // For steps that became part of another one, a cast or a fill: the last of their line.
+  std::map<Place, Lowered> of_line;
+};
+
+Records lowerings(ModuleOp plan) {
+  Records result;
   if (!plan)
     return result;
   auto records = plan->getAttrOfType<ArrayAttr>(npu::kLowered);
@@ -42,14 +48,19 @@ std::map<Place, std::deque<Lowered>> loweredByLine(ModuleOp plan) {
       lowered.cores = cores.getInt();
       lowered.cores_reason = record.getAs<StringAttr>("cores_reason").str();
     }
-    result[{file, line}].push_back(std::move(lowered));
+    if (int64_t step = record.getAs<IntegerAttr>("step").getInt(); step >= 0)
+      result.of_step.try_emplace(step, lowered);
+    result.of_line[{file, line}] = std::move(lowered);
   }
   return result;
 }
 
-// One floating-point operation a lane and cycle.
-double vectorPeakGflops(const machine::Soc &soc) {
-  return soc.vector_cores * soc.vector_op("add").elements_per_cycle_b32 * soc.clock_ghz;
+// One operation a lane and cycle: microseconds of so many, of which `narrow` are on 16-bit lanes.
+double vectorTime(double operations, double narrow, const machine::Soc &soc) {
+  const machine::VectorCost &cost = soc.vector_op("add");
+  return ((operations - narrow) / cost.elements_per_cycle_b32 +
+          narrow / cost.elements_per_cycle_b16) /
+         (soc.vector_cores * soc.clock_ghz) / 1e3;
 }
 
 double cubePeakGflops(const machine::Soc &soc, int bits) {
@@ -63,9 +74,40 @@ double computeTime(const Step &step, const std::string &unit, int64_t cores,
   if (unit == "cube")
     return step.flops / cubePeakGflops(soc, step.contraction_bits) / 1e3;
   if (unit == "vector")
-    return step.operations / vectorPeakGflops(soc) / 1e3;
+    return vectorTime(step.operations, step.narrow_operations, soc);
   return soc.cycles_to_us(step.scalar.Cycles(soc)) /
          static_cast<double>(std::max<int64_t>(cores, 1));
+}
+
+// What each unit has to do, and with it the compute roof.
+void fillUnits(const std::vector<Step> &steps, const machine::Soc &soc, v1::CompileReport *report) {
+  for (const char *unit : {"cube", "vector", "scalar"}) {
+    double flops = 0, least = 0;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (report->statements(static_cast<int>(i)).unit() != unit)
+        continue;
+      flops += steps[i].flops;
+      // A cube statement that is no contraction rides on one.
+      least += steps[i].contraction && std::string_view(unit) == "cube"
+                   ? steps[i].flops / cubePeakGflops(soc, steps[i].contraction_bits) / 1e3
+               : std::string_view(unit) == "cube"
+                   ? 0
+                   : vectorTime(steps[i].flops, steps[i].narrow_flops, soc);
+    }
+    if (flops <= 0 || least <= 0)
+      continue;
+    v1::UnitWork *work = report->add_units();
+    work->set_unit(unit);
+    work->set_flops(flops);
+    work->set_peak_gflops(flops / least / 1e3);
+    work->set_least_us(least);
+  }
+  double least = 0;
+  for (const v1::UnitWork &work : report->units())
+    least = std::max(least, work.least_us());
+  // Without operations no peak binds; the vector unit's is as good as any.
+  report->set_peak_gflops(least > 0 ? report->flops() / least / 1e3
+                                    : 1 / vectorTime(1, 0, soc) / 1e3);
 }
 
 double launchTime(int64_t blocks, int64_t cores, const machine::Soc &soc) {
@@ -80,6 +122,17 @@ void fillPlan(ModuleOp plan, const machine::Soc &soc, v1::CompileReport *report)
     entry->set_entry(phase.getName().str());
     entry->set_core(phase->getAttrOfType<StringAttr>(npu::kCore).str());
     entry->set_blocks(phase->getAttrOfType<IntegerAttr>(npu::kBlocks).getInt());
+    std::set<Place> lines;
+    if (auto numbers = phase->getAttrOfType<ArrayAttr>(npu::kSteps))
+      for (auto number : numbers.getAsRange<IntegerAttr>()) {
+        if (number.getInt() >= report->statements_size())
+          continue;
+        entry->add_statements(static_cast<uint32_t>(number.getInt()));
+        const v1::SourceRange &range =
+            report->statements(static_cast<int>(number.getInt())).range();
+        if (range.line() > 0 && lines.emplace(range.file(), range.line()).second)
+          *entry->add_lines() = range;
+      }
     int64_t available = entry->core() == "aic" ? soc.cube_cores : soc.vector_cores;
     report->set_estimated_launch_us(report->estimated_launch_us() +
                                     launchTime(entry->blocks(), available, soc));
@@ -140,7 +193,7 @@ void addBottlenecks(v1::CompileReport *report) {
 
 void FillEstimates(const std::vector<Step> &steps, ModuleOp plan, const machine::Soc *soc,
                    v1::CompileReport *report) {
-  std::map<Place, std::deque<Lowered>> lowered = loweredByLine(plan);
+  const Records lowered = lowerings(plan);
   report->set_exact(true);
   double slowest = 0;
   for (const Step &step : steps) {
@@ -151,11 +204,10 @@ void FillEstimates(const std::vector<Step> &steps, ModuleOp plan, const machine:
     statement->set_what(step.what);
     statement->set_reason(step.reason);
     statement->set_unit(soc ? "vector" : "cpu");
-    if (auto found = lowered.find({step.file, step.line}); found != lowered.end()) {
-      // Several steps of a line have a record each; one more may be a cast or fill of the last.
-      const Lowered record = found->second.front();
-      if (found->second.size() > 1)
-        found->second.pop_front();
+    auto own = lowered.of_step.find(report->statements_size() - 1);
+    auto near = lowered.of_line.find({step.file, step.line});
+    if (own != lowered.of_step.end() || near != lowered.of_line.end()) {
+      const Lowered &record = own != lowered.of_step.end() ? own->second : near->second;
       statement->set_unit(record.unit);
       if (step.reason.empty() || record.unit != "scalar")
         statement->set_reason(record.reason);
@@ -184,13 +236,11 @@ void FillEstimates(const std::vector<Step> &steps, ModuleOp plan, const machine:
     if (time >= slowest) {
       slowest = time;
       report->set_parallel_iterations(step.parallel_iterations);
-      report->set_peak_gflops(statement->unit() == "cube"
-                                  ? cubePeakGflops(*soc, step.contraction_bits)
-                                  : vectorPeakGflops(*soc));
     }
   }
   if (!soc)
     return;
+  fillUnits(steps, *soc, report);
   report->set_peak_bandwidth_gb_per_s(soc->gm.hbm_read_gb_per_s);
   if (plan)
     fillPlan(plan, *soc, report);

@@ -526,6 +526,8 @@ std::vector<Step> FindSteps(func::FuncOp kernel) {
   for (Operation &op : kernel.getBody().front()) {
     if (!computes(op))
       continue;
+    op.setAttr(kStepAttribute, IntegerAttr::get(IntegerType::get(op.getContext(), 64),
+                                                static_cast<int64_t>(steps.size())));
     Step step;
     setPosition(op.getLoc(), step);
     extend(op, step);

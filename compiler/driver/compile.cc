@@ -260,6 +260,9 @@ bool Compilation::EmitObject(mlir::ModuleOp structured) {
   v1::Artifact embedded = artifact_;
   embedded.clear_texts();
   options.artifact = embedded.SerializeAsString();
+  // The same passes again, under another name.
+  if (request_.target() == v1::TARGET_HOST)
+    stages_->StopDumping();
   std::optional<host::ObjectCode> code = HostObject(structured, options);
   if (!code)
     return false;

@@ -33,6 +33,9 @@ public:
   bool Run(const std::string &name, mlir::ModuleOp module,
            const std::function<void(mlir::OpPassManager &)> &build);
 
+  // From here on no IR is kept: what follows was seen before.
+  void StopDumping() { dump_ = false; }
+
   // Keeps the module's text as "stages/NN-name.mlir" when dumping.
   void Dump(const std::string &name, mlir::ModuleOp module);
 

@@ -1,6 +1,7 @@
 #include "profiler/report/advice.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,11 +26,45 @@ struct Draft {
   v1::SourceRange range;
 };
 
+// All phases, of those that run at the same time the longest.
 double PhaseTime(const v1::ProfileReport &report) {
-  double total = 0;
-  for (const v1::PhaseProfile &phase : report.phases())
-    total += phase.time_us();
-  return total;
+  return std::max(0.0, report.kernel_us() - report.launch_us());
+}
+
+// The share of the kernel's time that phases take whose statements `is_one` holds for; a phase with
+// others too counts by the statements' estimates. Nullopt where no phase names its statements.
+template <typename IsOne>
+std::optional<double> ShareOfPhases(const v1::ProfileReport &report, IsOne is_one) {
+  const v1::CompileReport &compile = report.compile();
+  double sum = 0;
+  bool known = false;
+  for (const v1::PhaseProfile &phase : report.phases()) {
+    auto plan =
+        std::find_if(compile.phases().begin(), compile.phases().end(),
+                     [&](const v1::PhasePlan &one) { return one.entry() == phase.entry(); });
+    if (plan == compile.phases().end() || plan->statements().empty())
+      continue;
+    known = true;
+    double all = 0, here = 0;
+    int64_t count = 0, matching = 0;
+    for (uint32_t number : plan->statements()) {
+      if (number >= static_cast<uint32_t>(compile.statements_size()))
+        continue;
+      const v1::LoweredStatement &statement = compile.statements(static_cast<int>(number));
+      double time = std::max(statement.compute_time_us(), statement.memory_time_us());
+      bool one = is_one(statement);
+      all += time;
+      here += one ? time : 0;
+      ++count;
+      matching += one;
+    }
+    if (count > 0)
+      sum += phase.time_us() *
+             (all > 0 ? here / all : static_cast<double>(matching) / static_cast<double>(count));
+  }
+  if (!known || report.kernel_us() <= 0)
+    return std::nullopt;
+  return sum / report.kernel_us();
 }
 
 // Of the busy time of all lines that of the range's, as a share of the kernel's time.
@@ -68,6 +103,11 @@ std::string CoresClause(const v1::LoweredStatement &statement, int64_t available
                          statement.cores_reason());
 }
 
+std::string ReasonOf(const v1::LoweredStatement &statement) {
+  return statement.reason().empty() ? "it was not recognised as a tensor operation"
+                                    : statement.reason();
+}
+
 // What the compiler left to the scalar unit, and on how many cores it runs there. Statements with
 // one reason are one piece of advice; the gain of moving off the scalar unit holds what more cores
 // would bring, so that the cores are no advice of their own.
@@ -81,8 +121,7 @@ void AdviseScalar(const v1::ProfileReport &report, std::vector<Draft> &drafts) {
   for (const v1::LoweredStatement &statement : compile.statements()) {
     if (statement.unit() != "scalar")
       continue;
-    std::string reason = statement.reason().empty() ? "it was not recognised as a tensor operation"
-                                                    : statement.reason();
+    std::string reason = ReasonOf(statement);
     std::string cores = CoresClause(statement, compile.cores_available());
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group &known) {
       return known.reason == reason && known.cores == cores;
@@ -96,12 +135,17 @@ void AdviseScalar(const v1::ProfileReport &report, std::vector<Draft> &drafts) {
       group->ranges.push_back(statement.range());
   }
   for (const Group &group : groups) {
-    double share = 0;
+    double by_lines = 0;
     std::vector<std::string> lines;
     for (const v1::SourceRange &range : group.ranges) {
-      share += ShareOf(report, range);
+      by_lines += ShareOf(report, range);
       lines.push_back(absl::StrCat(range.line()));
     }
+    // Lines cannot tell statements of one line apart, phases can.
+    double share = ShareOfPhases(report, [&](const v1::LoweredStatement &statement) {
+                     return statement.unit() == "scalar" && ReasonOf(statement) == group.reason &&
+                            CoresClause(statement, compile.cores_available()) == group.cores;
+                   }).value_or(by_lines);
     drafts.push_back(
         {absl::StrCat(group.ranges.size() == 1 ? "line " : "lines ", absl::StrJoin(lines, ", "),
                       group.ranges.size() == 1 ? " runs" : " run", " on the scalar unit: ",

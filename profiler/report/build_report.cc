@@ -88,6 +88,12 @@ void AddRooflines(v1::ProfileReport *report) {
   double at_bandwidth = roofline->flops_per_byte() * compile.peak_bandwidth_gb_per_s();
   roofline->set_roof_gflops(std::min(compile.peak_gflops(), at_bandwidth));
   roofline->set_roof(at_bandwidth <= compile.peak_gflops() ? "memory" : "compute");
+  if (roofline->roof() == "compute" && compile.units_size() > 0)
+    roofline->set_unit(std::max_element(compile.units().begin(), compile.units().end(),
+                                        [](const v1::UnitWork &a, const v1::UnitWork &b) {
+                                          return a.least_us() < b.least_us();
+                                        })
+                           ->unit());
   double least =
       std::max(compile.flops() / compile.peak_gflops(), bytes / compile.peak_bandwidth_gb_per_s()) /
       1e3;

@@ -211,6 +211,31 @@ TEST(Advice, TimeInsideALoopCountsForTheLoop) {
   EXPECT_NEAR(advice.gain(), 0.9, 1e-9);
 }
 
+TEST(Advice, OfTwoStatementsOnOneLineThePhasesTell) {
+  v1::Artifact artifact = SimArtifact(1, 1);
+  v1::CompileReport *compile = artifact.mutable_report();
+  *compile->add_statements() = ScalarStatement(4, "it has few elements");
+  *compile->add_statements() = ScalarStatement(4, "");
+  compile->mutable_statements(1)->set_unit("vector");
+  device::LaunchOutcome outcome;
+  outcome.kernel_us = 100;
+  for (uint32_t n : {0u, 1u}) {
+    v1::PhasePlan *plan = compile->add_phases();
+    plan->set_entry(n == 0 ? "k_0" : "k_1");
+    plan->add_statements(n);
+    v1::PhaseProfile &phase = outcome.phases.emplace_back();
+    phase.set_entry(plan->entry());
+    phase.set_time_us(n == 0 ? 10 : 90);
+  }
+  v1::LineTime &line = outcome.lines.emplace_back();
+  line.mutable_range()->set_line(4);
+  line.set_busy_us(100);
+  v1::ProfileReport report;
+  BuildReport(artifact, outcome, &report);
+  ASSERT_EQ(report.verdict().advice_size(), 1);
+  EXPECT_NEAR(report.verdict().advice(0).gain(), 0.1, 0.01);
+}
+
 TEST(Advice, SaysNothingTwiceAndSavesNoMoreThanThereIs) {
   v1::ProfileReport report = Scalar({ScalarStatement(4, "why"), ScalarStatement(4, "why"),
                                      ScalarStatement(6, "why"), ScalarStatement(5, "because")});

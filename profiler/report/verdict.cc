@@ -28,10 +28,20 @@ struct Pipe {
 Pipe FindBusiest(const v1::ProfileReport &report) {
   std::map<std::string, double> busy;
   double total = 0;
-  for (const v1::PhaseProfile &phase : report.phases()) {
-    total += phase.time_us();
-    for (const v1::PipeTime &pipe : phase.pipes())
-      busy[pipe.pipe()] += pipe.busy_us();
+  for (int i = 0; i < report.phases_size();) {
+    // Of phases that run at the same time the longest counts, and the busier one's pipe.
+    std::map<std::string, double> most;
+    double longest = 0;
+    uint32_t group = report.phases(i).group();
+    do {
+      const v1::PhaseProfile &phase = report.phases(i++);
+      longest = std::max(longest, phase.time_us());
+      for (const v1::PipeTime &pipe : phase.pipes())
+        most[pipe.pipe()] = std::max(most[pipe.pipe()], pipe.busy_us());
+    } while (i < report.phases_size() && group != 0 && report.phases(i).group() == group);
+    total += longest;
+    for (const auto &[name, us] : most)
+      busy[name] += us;
   }
   Pipe busiest;
   for (const auto &[name, us] : busy)
@@ -69,7 +79,8 @@ std::string RoofClause(const v1::ProfileReport &report) {
   if (report.rooflines_size() == 0)
     return "";
   const v1::Roofline &roof = report.rooflines(0);
-  return absl::StrCat(Percent(roof.fraction()), " of the ", roof.roof(), " roof");
+  return absl::StrCat(Percent(roof.fraction()), " of the ", roof.roof(), " roof",
+                      roof.unit().empty() ? "" : absl::StrCat(" (", roof.unit(), " unit)"));
 }
 
 void Conclude(std::string bound_by, std::string cause, const v1::ProfileReport &report,

@@ -20,6 +20,7 @@ void ProfileBuilder::Add(std::span<const v1::Phase *const> phases,
     to.set_entry(phases[n]->entry());
     to.set_core(phases[n]->core() == v1::CORE_KIND_AIC ? "aic" : "aiv");
     to.set_blocks(result.blocks);
+    to.set_group(phases[n]->group());
     if (!timing_)
       continue;
     to.set_time_us(soc_.cycles_to_us(result.cycles));

@@ -25,6 +25,8 @@ inline constexpr llvm::StringLiteral kSoc = "npu.soc";
 inline constexpr llvm::StringLiteral kStage = "npu.stage";
 inline constexpr llvm::StringLiteral kWorkspaces = "npu.workspaces";
 inline constexpr llvm::StringLiteral kLowered = "npu.lowered";
+// On a phase: the numbers of the kernel's steps (asc.step) that it does, as far as they have one.
+inline constexpr llvm::StringLiteral kSteps = "npu.steps";
 inline constexpr llvm::StringLiteral kCore = "npu.core";
 inline constexpr llvm::StringLiteral kBlocks = "npu.blocks";
 // Functions of one group run at the same time, on cube and vector cores.

@@ -263,7 +263,8 @@ LogicalResult Planner::run() {
         builder.getNamedAttr("line", builder.getI64IntegerAttr(position ? position.getLine() : 0)),
         builder.getNamedAttr("unit", builder.getStringAttr(record.unit)),
         builder.getNamedAttr("what", builder.getStringAttr(record.what)),
-        builder.getNamedAttr("reason", builder.getStringAttr(record.reason))};
+        builder.getNamedAttr("reason", builder.getStringAttr(record.reason)),
+        builder.getNamedAttr("step", builder.getI64IntegerAttr(record.step))};
     if (record.cores > 0) {
       fields.push_back(builder.getNamedAttr("cores", builder.getI64IntegerAttr(record.cores)));
       fields.push_back(
@@ -429,6 +430,7 @@ LogicalResult Planner::planStep(ArrayRef<Operation *> steps, size_t &taken) {
       // The better units' reasons belong to the first record that this one made.
       if (records.size() > recordsBefore && records[recordsBefore].reason.empty())
         records[recordsBefore].reason = reasons;
+      attribute(offered.take_front(taken), phasesBefore, recordsBefore);
       return success();
     }
     while (phases.size() > phasesBefore)
@@ -440,6 +442,33 @@ LogicalResult Planner::planStep(ArrayRef<Operation *> steps, size_t &taken) {
       reasons += (reasons.empty() ? "" : "; ") + unit.name.str() + ": " + reason;
   }
   return steps.front()->emitError(ir::kRefusal) << " for the Ascend target: " << reasons;
+}
+
+void Planner::attribute(ArrayRef<Operation *> steps, size_t phasesBefore, size_t recordsBefore) {
+  auto numberOf = [](Operation *step) {
+    auto number = step->getAttrOfType<IntegerAttr>("asc.step");
+    return number ? number.getInt() : -1;
+  };
+  llvm::SetVector<int64_t> numbers;
+  // Of one place the records come in the order of the steps.
+  DenseMap<Attribute, SmallVector<int64_t>> at;
+  for (Operation *step : steps)
+    if (int64_t number = numberOf(step); number >= 0) {
+      numbers.insert(number);
+      at[LocationAttr(step->getLoc())].push_back(number);
+    }
+  DenseMap<Attribute, size_t> next;
+  for (size_t i = recordsBefore; i < records.size(); ++i) {
+    auto found = at.find(LocationAttr(records[i].loc));
+    if (found == at.end())
+      continue;
+    size_t &place = next[LocationAttr(records[i].loc)];
+    records[i].step = found->second[std::min(place, found->second.size() - 1)];
+    ++place;
+  }
+  Builder builder(function.getContext());
+  for (size_t i = phasesBefore; i < phases.size(); ++i)
+    phases[i]->setAttr(kSteps, builder.getI64ArrayAttr(numbers.getArrayRef()));
 }
 
 Phase Planner::begin(Location loc, StringRef core, int64_t blocks) {

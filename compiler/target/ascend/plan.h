@@ -104,6 +104,8 @@ struct Lowered {
   // Scalar steps: cores that share the step, and what keeps it from being all of them.
   int64_t cores = 0;
   std::string coresReason = {};
+  // The step's number (asc.step); the planner fills it in. -1: it has none.
+  int64_t step = -1;
 };
 
 class Planner {
@@ -125,6 +127,9 @@ public:
   // only, and the kernel's tensors are larger than L2, so that keeping it would drive out others.
   bool streams(mlir::Value root, llvm::ArrayRef<mlir::Operation *> steps) const;
 
+  // What a unit has planned for `steps` is theirs: the phases and records made since.
+  void attribute(llvm::ArrayRef<mlir::Operation *> steps, size_t phasesBefore,
+                 size_t recordsBefore);
   void record(Lowered lowered) { records.push_back(std::move(lowered)); }
   // Whether nothing but these steps, and folded ones, uses the tensor.
   bool usedOnlyBy(mlir::Value root, llvm::ArrayRef<mlir::Operation *> steps) const;
