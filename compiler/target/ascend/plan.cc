@@ -466,6 +466,8 @@ void Planner::attribute(ArrayRef<Operation *> steps, size_t phasesBefore, size_t
     records[i].step = found->second[std::min(place, found->second.size() - 1)];
     ++place;
   }
+  if (numbers.empty())
+    return;
   Builder builder(function.getContext());
   for (size_t i = phasesBefore; i < phases.size(); ++i)
     phases[i]->setAttr(kSteps, builder.getI64ArrayAttr(numbers.getArrayRef()));
