@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+import shlex
 import subprocess
 
 import numpy as np
@@ -217,6 +218,18 @@ def test_the_pages_name_the_soc_data_s_error_of_the_timing_model(tmp_path, servi
     assert f"(worst {worst} %" in page
     measured = float(re.search(r"totals: median [\d.]+%, worst ([\d.]+)%", page).group(1))
     assert worst - 1 < measured <= worst
+
+
+def test_the_readme_shows_what_its_command_prints():
+    readme = (cli.ROOT / "README.md").read_text()
+    shown = readme[readme.index("$ pyasc run docs/examples/matmul.py"):]
+    command, _, shown = shown.partition("\nC = ")
+    words = shlex.split(command.removeprefix("$ pyasc ").replace("\\\n", " "))
+    printed = subprocess.run([cli.PYASC, *words], capture_output=True, text=True, cwd=cli.ROOT)
+    assert printed.returncode == 0, printed.stderr
+    lines = [line for line in ("C = " + shown.partition("\n...\n")[0]).splitlines()
+             if "wall clock" not in line]  # differs from run to run
+    assert len(lines) > 8 and all(line in printed.stdout.splitlines() for line in lines)
 
 
 def test_the_first_run_of_a_kernel_is_a_miss_and_one_look_up(tmp_path, service):
