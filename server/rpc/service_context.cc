@@ -120,14 +120,14 @@ absl::Status CallScope::Enter(const grpc::CallbackServerContext &context, bool c
     return s;
   }
   entered_ = true;
+  holds_place_ = true;
   return absl::OkStatus();
 }
 
 CallScope::~CallScope() {
-  if (entered_) {
-    tenant_->Leave();
+  LeaveTenant();
+  if (entered_)
     service_.admission.Leave();
-  }
   static constexpr const char *kCodes[] = {"OK",
                                            "CANCELLED",
                                            "UNKNOWN",

@@ -97,19 +97,29 @@ public:
       kernel_ = kernel;
     }
   }
-  // The code that the call ends with.
-  void Ends(const grpc::Status &status) { code_ = status.error_code(); }
+  // The code that the call ends with. Before its answer leaves: from then on the tenant's place is
+  // free, so that a caller who has the answer may call again.
+  void Ends(const grpc::Status &status) {
+    code_ = status.error_code();
+    LeaveTenant();
+  }
   int64_t elapsed_ns() const {
     return (std::chrono::steady_clock::now() - begin_) / std::chrono::nanoseconds(1);
   }
 
 private:
+  void LeaveTenant() {
+    if (holds_place_.exchange(false))
+      tenant_->Leave();
+  }
+
   ServiceContext &service_;
   const char *method_;
   std::chrono::steady_clock::time_point begin_;
   std::atomic<int> code_{grpc::StatusCode::CANCELLED};
   TenantPtr tenant_;
   bool entered_ = false;
+  std::atomic<bool> holds_place_{false};   // among the tenant's calls
   std::string peer_, request_id_, kernel_; // with an audit log only
 };
 

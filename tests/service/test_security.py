@@ -182,6 +182,9 @@ def test_quotas_bind_one_tenant_alone_and_give_hints(start, tenants):
     assert found["RetryInfo"].retry_delay.ToMilliseconds() > 0
     assert daemon.compiler.Compile(request("two"), metadata=bob).outcome == OK
     assert busy.result().outcome == OK
+    # Who has the answer may call again at once.
+    for i in range(20):
+        assert daemon.compiler.Compile(request(f"in turn {i}"), metadata=alice).outcome == OK
 
     def run(metadata, text="copy", shape=(4,), data=DATA):
         return Result(daemon.execution.Run(
