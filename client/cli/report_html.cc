@@ -55,9 +55,7 @@ std::string TimeSection(const v1::ProfileReport &report) {
     const char *name;
     double us;
   };
-  double phases = 0;
-  for (const v1::PhaseProfile &phase : report.phases())
-    phases += phase.time_us();
+  const double phases = TimeOfPhases(report).us;
   // Two clocks, two tables: simulated and real time are not comparable.
   const std::vector<Part> device = {{"kernel", report.kernel_us()},
                                     {"of which launch", report.launch_us()},

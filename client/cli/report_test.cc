@@ -97,6 +97,7 @@ TEST(ReportTextTest, PhasesThatRunAtTheSameTimeCountOnce) {
   }
   EXPECT_THAT(ReportText(report, {}),
               HasSubstr("kernel 12.0 us = launch 5.0 us + phases 7.0 us (two at the same time)\n"));
+  EXPECT_THAT(ReportHtml(report, {}), HasSubstr("of which phases</td><td class=n>7.0 us"));
 }
 
 TEST(ReportTextTest, PhasesNameTheLinesOfTheirStatements) {

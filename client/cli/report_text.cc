@@ -116,19 +116,7 @@ void AddTime(const v1::ProfileReport &report, Sections *out) {
     return absl::StrJoin(parts, separator);
   };
   out->Begin("Time");
-  // Of phases that run at the same time the longest counts.
-  double phases = 0;
-  int together = 0;
-  for (int i = 0; i < report.phases_size();) {
-    double longest = 0;
-    int first = i;
-    uint32_t group = report.phases(i).group();
-    do
-      longest = std::max(longest, report.phases(i++).time_us());
-    while (i < report.phases_size() && group != 0 && report.phases(i).group() == group);
-    phases += longest;
-    together += i - first > 1;
-  }
+  const auto [phases, together] = TimeOfPhases(report);
   if (report.kernel_us() > 0) {
     std::string parts;
     if (report.launch_us() > 0 && phases > 0)
@@ -314,6 +302,21 @@ std::string OperationsText(const v1::CompileReport &report) {
 }
 
 } // namespace
+
+PhasesTime TimeOfPhases(const v1::ProfileReport &report) {
+  PhasesTime time;
+  for (int i = 0; i < report.phases_size();) {
+    double longest = 0;
+    const int first = i;
+    const uint32_t group = report.phases(i).group();
+    do
+      longest = std::max(longest, report.phases(i++).time_us());
+    while (i < report.phases_size() && group != 0 && report.phases(i).group() == group);
+    time.us += longest;
+    time.together += i - first > 1;
+  }
+  return time;
+}
 
 std::string ReportText(const v1::ProfileReport &report, const std::vector<std::string> &paths) {
   Sections out;

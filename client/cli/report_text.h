@@ -22,6 +22,13 @@ std::string ReportText(const v1::ProfileReport &report, const std::vector<std::s
 // stage times, bottlenecks.
 std::string CompileReportText(const v1::Artifact &artifact, const std::vector<std::string> &paths);
 
+// The time of the phases together: of those that run at the same time the longest counts.
+struct PhasesTime {
+  double us = 0;
+  int together = 0; // how often two run at the same time
+};
+PhasesTime TimeOfPhases(const v1::ProfileReport &report);
+
 // JSON with the schema's field names; a numeric field that is zero is written, one that was not
 // measured is absent.
 // Every field, by its name in the proto files.

@@ -36,18 +36,13 @@ std::string FileNamePart(const std::string &text) {
 
 absl::Status WriteNew(const std::string &path, const std::string &content) {
   UniqueFd file(::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
-  for (size_t at = 0; file.valid() && at < content.size();) {
-    const ssize_t n = ::write(file.get(), content.data() + at, content.size() - at);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0) {
-      const int error = errno;
-      ::unlink(path.c_str());
-      return absl::ErrnoToStatus(error, path);
-    }
-    at += static_cast<size_t>(n);
-  }
-  return file.valid() ? absl::OkStatus() : absl::ErrnoToStatus(errno, path);
+  if (!file.valid())
+    return absl::ErrnoToStatus(errno, path);
+  if (WriteAll(file.get(), content))
+    return absl::OkStatus();
+  const int error = errno;
+  ::unlink(path.c_str());
+  return absl::ErrnoToStatus(error, path);
 }
 
 // Names begin with their time, so that the smallest is the oldest.

@@ -68,18 +68,6 @@ size_t Parse(const std::string &content, std::map<std::string, OperationJournal:
   }
 }
 
-bool WriteAll(int fd, const std::string &bytes) {
-  for (size_t at = 0; at < bytes.size();) {
-    const ssize_t n = ::write(fd, bytes.data() + at, bytes.size() - at);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return false;
-    at += static_cast<size_t>(n);
-  }
-  return true;
-}
-
 UniqueFd OpenFile(const std::string &path, int flags) {
   return UniqueFd(
       ::open(path.c_str(), flags | O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
