@@ -492,15 +492,18 @@ void Emitter::AssignTarget(const Expr *target, const Value &value, const SourceR
     return;
   }
   std::vector<Value> items;
+  bool unpacks = true;
   if (value.IsTuple()) {
     items = *value.items;
   } else if (value.IsTensor() && !value.tensor.dims.empty()) {
     for (int64_t i = 0; i < value.tensor.dims[0].size && i < 64; ++i)
       items.push_back(Subscript(value_range, value, Value::WeakInt(i)));
-  } else if (!value.IsInvalid()) {
-    Error("unpack-mismatch", value_range, "cannot unpack " + Describe(value));
+  } else {
+    unpacks = false;
+    if (!value.IsInvalid())
+      Error("unpack-mismatch", value_range, "cannot unpack " + Describe(value));
   }
-  if (!value.IsInvalid() && !items.empty() && items.size() != elts.size())
+  if (unpacks && items.size() != elts.size())
     Error("unpack-mismatch", value_range,
           "cannot unpack " + std::to_string(items.size()) + " values into " +
               std::to_string(elts.size()) + " names");

@@ -76,11 +76,12 @@ def rows(tensor):
         yield indexing.load(tensor, i)
 
 
-def items(value):
-    """The parts of what is unpacked."""
-    if value.__class__ is Tensor:
-        return tuple(rows(value))
-    return tuple(value)
+def items(value, n):
+    """The parts of what is unpacked into n names."""
+    parts = tuple(rows(value)) if value.__class__ is Tensor else tuple(value)
+    if len(parts) != n:
+        raise Fault("unpack-mismatch", f"cannot unpack {len(parts)} values into {n} names")
+    return parts
 
 
 # ---- attributes ----

@@ -187,7 +187,8 @@ class Statements:
             items = list(value)
         elif is_tensor(value) and shape_of(value):
             rows = shape_of(value)[0]
-            items = [indexing.load(value, k) for k in range(min(rows or 0, 64))]
+            # As many as there are names where the extent of a slice shows only as it runs.
+            items = [indexing.load(value, k) for k in range(n if rows is None else min(rows, 64))]
         else:
             raise self.fault("unpack-mismatch", f"cannot unpack {describe(value)}", value_node)
         if len(items) != n:
@@ -197,7 +198,8 @@ class Statements:
         if not all(self.is_constant(v) for v in items) or self.acts(code):
             name = self.temporary()
             # Python evaluates the right side whole before it binds a name.
-            self.emit_assign(name, self.call("__items", [code], value_node), value_node)
+            self.emit_assign(name, self.call("__items", [code, self.const(n, value_node)],
+                                             value_node), value_node)
         for k, (t, v) in enumerate(zip(target.elts, items)):
             part = self.const(v, value_node) if self.is_constant(v) else ast.copy_location(
                 ast.Subscript(ast.copy_location(ast.Name(name, ast.Load()), t),

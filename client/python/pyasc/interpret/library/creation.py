@@ -59,7 +59,10 @@ def aligned_alloc(shape, dtype=None, alignment=32):
 
 @entry(ARRAYS, "full", pure=False)
 def full(shape, value, dtype=None):
-    shape = new_shape(shape)
+    return _full(new_shape(shape), value, dtype)
+
+
+def _full(shape, value, dtype):
     expect_number(value, "the value")
     t = _type(dtype, dtype_of(value))
     ops.check_store(value, t, "a tensor")
@@ -94,7 +97,7 @@ def empty_like(x, dtype=None):
 @entry(ARRAYS, "full_like", pure=False)
 def full_like(x, value, dtype=None):
     expect_tensor(x, "the argument of full_like")
-    return full(shape_of(x), value, _type(dtype, dtype_of(x)))
+    return _full(shape_of(x), value, _type(dtype, dtype_of(x)))
 
 
 @entry(ARRAYS, "arange", pure=False)
