@@ -23,20 +23,21 @@ public:
     Require(ok, FaultKind::kOperand, what, value);
   }
   void Require(bool ok, FaultKind kind, std::string_view what, int64_t value) {
-    if (!ok && error_.empty())
-      error_ = {kind, Cat(what, ", it is ", value)};
+    if (!ok) [[unlikely]]
+      Refuse(kind, what, value);
   }
+  // Most are right: no text for them.
   void InRange(std::string_view what, int64_t value, int64_t least, int64_t greatest) {
-    if (value < least || value > greatest) // most are right: no text for them
-      Require(false, Cat(what, " must be in ", least, "..", greatest), value);
+    if (value < least || value > greatest) [[unlikely]]
+      RefuseRange(what, value, least, greatest);
   }
-  void Aligned(std::string_view what, int64_t value, int64_t to) {
-    if (value % to != 0)
-      Require(false, FaultKind::kMisaligned, Cat(what, " must be a multiple of ", to), value);
+  [[gnu::always_inline]] void Aligned(std::string_view what, int64_t value, int64_t to) {
+    if (value % to != 0) [[unlikely]]
+      RefuseAlignment(what, value, to);
   }
-  void Add(Space space, bool write, int64_t start, int64_t length, int64_t count = 1,
-           int64_t stride = 0) {
-    if (!error_.empty() || length == 0 || count == 0)
+  [[gnu::always_inline]] void Add(Space space, bool write, int64_t start, int64_t length,
+                                  int64_t count = 1, int64_t stride = 0) {
+    if (!ok_ || length == 0 || count == 0)
       return;
     if (count == 1)
       stride = 0;
@@ -46,18 +47,32 @@ public:
       count = 1;
       stride = 0;
     }
-    if (error_.empty())
+    if (ok_)
       to_.push_back({space, write, start, length, count, stride});
   }
-  bool ok() const { return error_.empty(); }
+  bool ok() const { return ok_; }
   Violation error() && {
-    if (!error_.empty())
+    if (!ok_)
       to_.clear();
     return std::move(error_);
   }
 
 private:
+  [[gnu::noinline]] void Refuse(FaultKind kind, std::string_view what, int64_t value) {
+    if (ok_)
+      error_ = {kind, Cat(what, ", it is ", value)};
+    ok_ = false;
+  }
+  [[gnu::noinline]] void RefuseRange(std::string_view what, int64_t value, int64_t least,
+                                     int64_t greatest) {
+    Refuse(FaultKind::kOperand, Cat(what, " must be in ", least, "..", greatest), value);
+  }
+  [[gnu::noinline]] void RefuseAlignment(std::string_view what, int64_t value, int64_t to) {
+    Refuse(FaultKind::kMisaligned, Cat(what, " must be a multiple of ", to), value);
+  }
+
   std::vector<Access> &to_;
+  bool ok_ = true;
   Violation error_;
 };
 

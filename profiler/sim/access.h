@@ -13,22 +13,13 @@
 
 namespace pyasc::sim {
 
-// A pipe instruction with its fields' values, as the scalar unit issued it. Most have few fields,
-// and queues are long: copies take the fields that the instruction has.
+// A pipe instruction with its fields' values, as the scalar unit issued it.
 struct Operation {
   const sim_isa::Descriptor *descriptor = nullptr;
   uint32_t line = 0;
-  int64_t v[sim_isa::kMaxFields];
-
-  Operation() : v{} {}
-  Operation(const Operation &other) { *this = other; }
-  Operation &operator=(const Operation &other) {
-    descriptor = other.descriptor;
-    line = other.line;
-    if (descriptor)
-      std::copy_n(other.v, descriptor->fields.size(), v);
-    return *this;
-  }
+  // Of the line, among those of the code.
+  uint32_t line_slot = 0;
+  int64_t v[sim_isa::kMaxFields] = {};
 };
 
 // `count` runs of `length` bytes, `stride` bytes from start to start.

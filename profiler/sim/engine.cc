@@ -49,6 +49,9 @@ absl::StatusOr<std::vector<PhaseResult>> Engine::Run(const PhaseRequest &request
   status_ = absl::OkStatus();
   traffic_.assign(request.parts.size(), {});
   lines_.assign(request.parts.size(), {});
+  if (request.profile)
+    for (size_t n = 0; n < codes_.size(); ++n)
+      lines_[n].resize(codes_[n]->lines.size());
   instructions_left_ =
       request.max_instructions ? request.max_instructions : std::numeric_limits<int64_t>::max();
   if (request.trace) {
@@ -270,9 +273,11 @@ void Engine::RunScalar(Core &core) {
     if (core.scalar.time > kMostCycles)
       return FatalFault(core, core.scalar.line, FaultKind::kLimit,
                         Cat("the program takes more than ", kMostCycles, " cycles"));
-    HeedFindings();
-    if (!status_.ok())
-      return;
+    if (request_.sanitizer) {
+      HeedFindings();
+      if (!status_.ok())
+        return;
+    }
     if (stop == ScalarUnit::Stop::kFault)
       return FatalFault(core, core.scalar.line, core.scalar.fault_kind, core.scalar.fault);
     if (stop == ScalarUnit::Stop::kHalt) {
@@ -281,6 +286,7 @@ void Engine::RunScalar(Core &core) {
     }
     operation.descriptor = &request_.parts[core.part].function->descriptors[core.scalar.issued];
     operation.line = core.scalar.line;
+    operation.line_slot = codes_[core.part]->instructions[core.scalar.last_pc()].line_slot;
     for (size_t n = 0; n < operation.descriptor->fields.size(); ++n) {
       const Field &field = operation.descriptor->fields[n];
       operation.v[n] = field.value;
@@ -595,12 +601,13 @@ bool Engine::StartInstruction(Core &core, int p, const Operation &operation, uin
   PassUnitFlag(core, operation);
   if (request_.timing && ReachesGm(operation.descriptor->op) && allocation) {
     const Access &gm = accesses_[accesses_[0].space == Space::kGm ? 0 : 1];
-    pipe.transfer = {
-        operation,
-        StartTransfer(operation, gm, *allocation, costs_, core.slot, now, traffic_[core.part]),
-        now};
+    ActiveTransfer &active = pipe.transfer.emplace();
+    active.operation = operation;
+    active.start = now;
+    StartTransfer(operation, gm, *allocation, costs_, core.slot, now, traffic_[core.part],
+                  active.transfer);
     // Data comes in the order in which it was asked for.
-    pipe.transfer->transfer.arrival = std::max(now, pipe.last_done);
+    active.transfer.arrival = std::max(now, pipe.last_done);
     ContinueTransfer(core, p);
     return true;
   }
@@ -620,14 +627,13 @@ void Engine::ContinueTransfer(Core &core, int p) {
     Push(transfer.issue, EventKind::kTransfer, core, p);
     return;
   }
-  const ActiveTransfer ended = *pipe.transfer;
-  pipe.transfer.reset();
-  pipe.free_at =
-      std::max(ended.transfer.issue,
-               ended.start + costs_.path(*ended.operation.descriptor).instruction_cycles);
-  Finish(core, p, ended.operation, ended.start, std::max(ended.transfer.arrival, pipe.free_at));
+  const ActiveTransfer &ended = *pipe.transfer;
+  pipe.free_at = std::max(
+      transfer.issue, ended.start + costs_.path(*ended.operation.descriptor).instruction_cycles);
+  Finish(core, p, ended.operation, ended.start, std::max(transfer.arrival, pipe.free_at));
   if (!pipe.queue.empty())
-    ScheduleTry(core, p, std::max(pipe.queue.front().ready, ended.transfer.issue));
+    ScheduleTry(core, p, std::max(pipe.queue.front().ready, transfer.issue));
+  pipe.transfer.reset();
 }
 
 void Engine::Finish(Core &core, int p, const Operation &operation, double start, double done) {
@@ -640,7 +646,7 @@ void Engine::Finish(Core &core, int p, const Operation &operation, double start,
   pipe.last_done = done;
   ++pipe.instructions;
   if (request_.profile)
-    AddLineTime(core.part, operation.line, p, busy);
+    AddLineTime(core.part, operation.line_slot, p, busy);
   // The other side of the unit flag may have waited for this.
   UnitFlagState &unit = core.unit_flag;
   if (operation.descriptor->op == PipeOp::kMmad &&

@@ -152,7 +152,11 @@ private:
   bool LowerCross(Core &core, const Operation &wait, sim_isa::Pipe pipe, double now, double &later);
   Core *CoreOf(bool cube, int64_t block) const;
   bool UsesCrossFlags() const;
-  void AddLineTime(int part, uint32_t line, int pipe, double cycles);
+  void AddLineTime(int part, uint32_t slot, int pipe, double cycles) {
+    LineSum &sum = lines_[part][slot];
+    sum.used = true;
+    sum.cycles[pipe] += cycles;
+  }
 
   bool sanitizing() const { return request_.sanitizer && request_.sanitizer->all(); }
   // What the program did wrong: the end of the run, or a finding.
@@ -203,7 +207,11 @@ private:
   std::map<std::array<int64_t, 3>, CrossGroup> cross_;
   absl::Status status_;
   std::vector<Traffic> traffic_; // one a part
-  std::vector<LineTimes> lines_;
+  struct LineSum {
+    bool used = false;
+    std::array<double, sim_isa::kNumPipes> cycles = {};
+  };
+  std::vector<std::vector<LineSum>> lines_; // one a part, in the order of its code's lines
 };
 
 } // namespace pyasc::sim

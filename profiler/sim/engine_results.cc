@@ -7,10 +7,6 @@ namespace pyasc::sim {
 
 using namespace sim_isa;
 
-void Engine::AddLineTime(int part, uint32_t line, int pipe, double cycles) {
-  lines_[part][line][pipe] += cycles;
-}
-
 double Engine::HeadCycles(const PhasePart &part) const {
   if (!request_.timing)
     return 0;
@@ -58,13 +54,15 @@ PhaseResult Engine::Collect(int number) {
     if (request_.profile)
       for (size_t n = 0; n < codes_[number]->instructions.size(); ++n)
         if (core->scalar.counts[n] != 0)
-          AddLineTime(number, codes_[number]->instructions[n].line, kScalarPipe,
+          AddLineTime(number, codes_[number]->instructions[n].line_slot, kScalarPipe,
                       static_cast<double>(core->scalar.counts[n]) *
                               codes_[number]->instructions[n].cycles +
                           core->scalar.miss_time[n]);
   }
   result.traffic = traffic;
-  result.lines = std::move(lines_[number]);
+  for (size_t n = 0; n < lines_[number].size(); ++n)
+    if (lines_[number][n].used)
+      result.lines[codes_[number]->lines[n]] = lines_[number][n].cycles;
   return result;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 namespace pyasc::sim {
 namespace {
@@ -43,6 +42,7 @@ void L2Cache::Clear() {
   used_ = 0;
   uses_ = 0;
   bags_.clear();
+  newest_ = nullptr;
   open_number_ = 0;
   open_.clear();
   next_ = 0;
@@ -64,8 +64,30 @@ L2Cache::Found L2Cache::Miss(uint64_t line, bool write, bool allocate, int core)
   }
   states_[line] =
       ++uses_ << kUseShift | State{static_cast<uint8_t>(core)} << kDirtyBits | State{write};
-  PutInBag(line);
+  PutNewestInBag(line);
   return found;
+}
+
+void L2Cache::PutInNewBag(uint64_t line, uint64_t number) {
+  if (number == open_number_) {
+    open_.push_back({uses_, line});
+    return;
+  }
+  newest_ = &BagOf(number); // stays where it is until it is opened
+  newest_number_ = number;
+  newest_->push_back(static_cast<uint32_t>(line));
+}
+
+L2Cache::Bag &L2Cache::BagOf(uint64_t number) {
+  const uint64_t at = number - open_number_ - 1;
+  if (at >= bags_.size())
+    bags_.resize(at + 1);
+  Bag &bag = bags_[at];
+  if (bag.capacity() == 0 && !spare_.empty()) {
+    bag = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  return bag;
 }
 
 void L2Cache::PutInBag(uint64_t line) {
@@ -78,9 +100,7 @@ void L2Cache::PutInBag(uint64_t line) {
         aged);
     return;
   }
-  if (bags_.size() < number - open_number_)
-    bags_.resize(number - open_number_);
-  bags_[number - open_number_ - 1].push_back(static_cast<uint32_t>(line));
+  BagOf(number).push_back(static_cast<uint32_t>(line));
 }
 
 uint64_t L2Cache::TakeOldest() {
@@ -91,21 +111,35 @@ uint64_t L2Cache::TakeOldest() {
         return oldest.line;
       PutInBag(oldest.line);
     }
-    // All that is left is younger: open the next bag.
-    open_.clear();
-    next_ = 0;
-    ++open_number_;
-    const Bag bag = std::move(bags_.front());
-    bags_.pop_front();
-    for (uint32_t line : bag)
-      if (LastUse(line) >> kBagShift == open_number_)
-        open_.push_back({LastUse(line), line});
-      else
-        PutInBag(line);
-    auto younger = [](const Aged &a, const Aged &b) { return a.last_use < b.last_use; };
-    if (!std::is_sorted(open_.begin(), open_.end(), younger)) // of a stream it is
-      std::sort(open_.begin(), open_.end(), younger);
+    OpenNextBag(); // all that is left is younger
   }
+}
+
+void L2Cache::OpenNextBag() {
+  open_.clear();
+  next_ = 0;
+  ++open_number_;
+  Bag bag = std::move(bags_.front());
+  bags_.pop_front();
+  if (newest_number_ == open_number_)
+    newest_ = nullptr;
+  bool sorted = true; // of a stream it is
+  uint64_t before = 0;
+  for (uint32_t line : bag) {
+    const uint64_t last_use = LastUse(line);
+    if (last_use >> kBagShift != open_number_) {
+      PutInBag(line);
+      continue;
+    }
+    sorted &= last_use >= before;
+    before = last_use;
+    open_.push_back({last_use, line});
+  }
+  if (!sorted)
+    std::sort(open_.begin(), open_.end(),
+              [](const Aged &a, const Aged &b) { return a.last_use < b.last_use; });
+  bag.clear();
+  spare_.push_back(std::move(bag));
 }
 
 // ---------------------------------------------------------------------------------------- HBM
@@ -118,6 +152,8 @@ Hbm::Hbm(const machine::Soc &soc) : cost_(soc.gm), channels_(soc.gm.hbm_channels
   most_waiting_ = cost_.write_queue_bytes / cost_.hbm_channels / cost_.l2_line_bytes;
   most_behind_ = ServiceCycles(static_cast<double>(cost_.write_queue_bytes) / cost_.hbm_channels);
   same_line_window_ = soc.ns_to_cycles(cost_.same_line_window_ns);
+  if (std::has_single_bit(channels_.size()))
+    channel_mask_ = channels_.size() - 1;
 }
 
 void Hbm::Clear() {
@@ -139,8 +175,7 @@ Hbm::Channel &Hbm::ChannelOf(uint64_t line) {
   // Neighbouring lines lie on different channels; where a run of them begins is as good as random,
   // so that no pitch or distance between tensors meets one channel again and again.
   const uint64_t run = (line / 64 + 1) * 0x9e3779b97f4a7c15, at = line + (run >> 40);
-  const uint64_t count = channels_.size();
-  return channels_[std::has_single_bit(count) ? at & (count - 1) : at % count];
+  return channels_[channel_mask_ ? at & channel_mask_ : at % channels_.size()];
 }
 
 void Hbm::WriteBack(Channel &channel, int64_t lines) {
@@ -150,19 +185,16 @@ void Hbm::WriteBack(Channel &channel, int64_t lines) {
   written_ += lines;
 }
 
-// Waiting lines use the time in which nobody reads, and one that has begun is finished; what no
-// longer has room in the queue goes back at once.
-void Hbm::Settle(Channel &channel, double time) {
-  if (time > channel.free) {
-    if (channel.waiting > 0) {
-      const double idle = time - channel.free - (channel.writes ? 0 : turn_cycles_);
-      const auto begun = static_cast<int64_t>(std::ceil(idle / write_cycles_));
-      WriteBack(channel, std::clamp<int64_t>(begun, 1, channel.waiting));
-    }
-    channel.free = std::max(time, channel.free);
+// Waiting lines use the time in which nobody reads, and one that has begun is finished.
+void Hbm::WriteWaiting(Channel &channel, double time) {
+  const double idle = time - channel.free - (channel.writes ? 0 : turn_cycles_);
+  const double whole = idle / write_cycles_;
+  int64_t begun = channel.waiting;
+  if (whole < static_cast<double>(begun)) {
+    begun = static_cast<int64_t>(whole);
+    begun = std::max<int64_t>(begun + (static_cast<double>(begun) < whole), 1);
   }
-  if (channel.waiting > most_waiting_)
-    WriteBack(channel, channel.waiting - most_waiting_);
+  WriteBack(channel, begun);
 }
 
 double Hbm::Read(uint64_t line, double service, double time, int core) {
@@ -201,8 +233,11 @@ MemorySystem::MemorySystem(const machine::Soc &soc)
       hbm_latency_(soc.ns_to_cycles(soc.gm.hbm_latency_ns) -
                    hbm_.ServiceCycles(static_cast<double>(soc.gm.l2_line_bytes))),
       line_shift_(std::countr_zero(static_cast<uint64_t>(soc.gm.l2_line_bytes))),
-      spread_(soc.ns_to_cycles(soc.gm.latency_spread_ns)),
-      write_latency_(soc.ns_to_cycles(soc.gm.write_latency_ns)) {}
+      write_latency_(soc.ns_to_cycles(soc.gm.write_latency_ns)) {
+  const double spread = soc.ns_to_cycles(soc.gm.latency_spread_ns);
+  for (size_t core = 0; core < away_.size(); ++core)
+    away_[core] = spread * (static_cast<double>((core * 7 + 3) % 16) / 15 - 0.5);
+}
 
 void MemorySystem::MakeCold() {
   l2_.Clear();
@@ -245,10 +280,11 @@ void MemorySystem::Expect(const Transfer &t) const {
 
 bool MemorySystem::Advance(Transfer &t, Traffic &traffic) {
   const auto line_bytes = static_cast<int64_t>(soc_.gm.l2_line_bytes);
-  const double away = spread_ * (static_cast<double>((t.core * 7 + 3) % 16) / 15 - 0.5);
   const double least_issue = soc_.gm.issue_cycles;
   const bool write = t.access.write;
-  Expect(t);
+  const double latency = write ? write_latency_ : l2_latency_;
+  if (t.run == 0 && t.offset == 0)
+    Expect(t);
   // On the way in registers.
   const Access access = t.access;
   const bool allocate = !t.bypass;
@@ -257,45 +293,87 @@ bool MemorySystem::Advance(Transfer &t, Traffic &traffic) {
   int64_t run = t.run, offset = t.offset;
   uint64_t at = t.start + static_cast<uint64_t>(run * access.stride + offset);
   double issue = t.issue, arrival = t.arrival, l2_free = l2_free_;
-  int64_t hits = 0, misses = 0;
-  for (int requests = 0; requests < kRequestsAtOnce; ++requests) {
-    const uint64_t line = at >> line_shift;
-    const int64_t bytes =
-        std::min(access.length - offset, line_bytes - static_cast<int64_t>(at & in_line));
+  int64_t hits = 0, misses = 0, from_hbm = 0;
+  // After `requests` ones of `bytes` each, all of a run if there are several of one.
+  auto passed = [&](int64_t bytes, int64_t requests) {
+    offset += bytes * requests;
+    at += static_cast<uint64_t>(bytes * requests);
+    if (offset < access.length)
+      return;
+    at += static_cast<uint64_t>(access.stride - access.length);
+    offset = 0;
+    ++run;
+  };
+  bool hit_before = true;
+  for (int64_t left = kRequestsAtOnce; left > 0 && run < access.count;) {
+    const int64_t rest = access.length - offset,
+                  room = line_bytes - static_cast<int64_t>(at & in_line),
+                  bytes = std::min(rest, room);
     if (t.cost.bytes != bytes) [[unlikely]] // most are of one size
       t.cost = CostOf(t, bytes);
+    if (hit_before) {
+      // Those of one size that L2 holds: lines of this run, or runs that begin alike in theirs.
+      const bool lines = rest >= 2 * line_bytes && room == line_bytes;
+      const bool runs = offset == 0 && rest <= room && (access.stride & in_line) == 0;
+      const int64_t count = std::min(left, lines  ? rest / line_bytes
+                                           : runs ? access.count - run
+                                                  : 1);
+      const double l2 = t.cost.l2, hit = write ? t.cost.write : t.cost.hit,
+                   shared_hit = write ? t.cost.write : t.cost.shared_hit,
+                   issue_hit = std::min(hit, least_issue),
+                   issue_shared = std::min(shared_hit, least_issue);
+      const int64_t step = lines ? line_bytes : access.stride;
+      const int64_t found =
+          l2_.TouchSeries(at, step, line_shift, count, write, core, [&](bool shared) {
+            l2_free = std::max(l2_free, issue) + l2;
+            issue += shared ? issue_shared : issue_hit;
+            arrival = std::max(arrival, l2_free + latency) + (shared ? shared_hit : hit);
+          });
+      hits += found;
+      left -= found;
+      if (runs) {
+        run += found;
+        at += static_cast<uint64_t>(found * access.stride);
+      } else if (found > 0) {
+        passed(bytes, found);
+      }
+      if (found == count)
+        continue;
+      if (found > 0) { // the next may be of another size
+        hit_before = false;
+        continue;
+      }
+    }
+    --left;
+    const uint64_t line = at >> line_shift;
     const L2Cache::Found found = l2_.Touch(line, write, allocate, core);
+    hit_before = found.hit;
     // What the core's port takes for it, and when the data can be there.
     double own, ready;
     if (write || found.hit) {
       // A line that is written needs nothing of what it was.
       own = write ? t.cost.write : found.shared ? t.cost.shared_hit : t.cost.hit;
       l2_free = std::max(l2_free, issue) + t.cost.l2;
-      ready = l2_free + (write ? write_latency_ : l2_latency_);
+      ready = l2_free + latency;
     } else {
       own = t.cost.miss;
-      ready = hbm_.Read(line, t.cost.channel, issue, allocate ? -1 : core) + hbm_latency_ + away;
-      traffic.bytes[static_cast<int>(Path::kHbmRead)] += static_cast<int64_t>(t.cost.from_hbm);
+      ready = hbm_.Read(line, t.cost.channel, issue, allocate ? -1 : core) + hbm_latency_ +
+              away_[static_cast<size_t>(core) % away_.size()];
+      from_hbm += static_cast<int64_t>(t.cost.from_hbm);
     }
     ++(found.hit ? hits : misses);
     if (found.written_back >= 0) [[unlikely]] {
-      const double room = hbm_.Write(static_cast<uint64_t>(found.written_back), issue);
+      const double room_at = hbm_.Write(static_cast<uint64_t>(found.written_back), issue);
       if (write)
-        ready = std::max(ready, room + write_latency_);
+        ready = std::max(ready, room_at + write_latency_);
     }
     issue += std::min(own, least_issue);
     arrival = std::max(arrival, ready) + own;
-    offset += bytes;
-    at += static_cast<uint64_t>(bytes);
-    if (offset < access.length)
-      continue;
-    at += static_cast<uint64_t>(access.stride - access.length);
-    offset = 0;
-    if (++run == access.count)
-      break;
+    passed(bytes, 1);
   }
   t.run = run;
   t.offset = offset;
+  traffic.bytes[static_cast<int>(Path::kHbmRead)] += from_hbm;
   traffic.bytes[static_cast<int>(Path::kHbmWrite)] += hbm_.TakeWritten() * line_bytes;
   traffic.l2_hits += hits;
   traffic.l2_misses += misses;
@@ -304,7 +382,10 @@ bool MemorySystem::Advance(Transfer &t, Traffic &traffic) {
   last_arrival_ = std::max(last_arrival_, arrival);
   // The core has buffers for what is under way during one latency, no more.
   t.issue = std::max(issue, arrival - (write ? write_latency_ : window_));
-  return run == access.count;
+  if (run == access.count)
+    return true;
+  Expect(t); // meanwhile others have their turn
+  return false;
 }
 
 } // namespace pyasc::sim

@@ -7,6 +7,7 @@
 #ifndef PYASC_PROFILER_SIM_MEMORY_SYSTEM_H
 #define PYASC_PROFILER_SIM_MEMORY_SYSTEM_H
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -110,6 +111,28 @@ public:
     return {.hit = true, .shared = static_cast<uint8_t>(state >> kDirtyBits) != owner};
   }
 
+  // Uses up to `count` lines that are `step` bytes apart, from that of byte `at` on, until one is
+  // not there; `use` is told of each whether another core has used it last. Returns how many.
+  template <typename Use>
+  int64_t TouchSeries(uint64_t at, int64_t step, int line_shift, int64_t count, bool write,
+                      int core, Use use) {
+    const auto owner = static_cast<uint8_t>(core);
+    State *const states = states_.data();
+    const uint64_t size = states_.size(), mark = State{owner} << kDirtyBits | State{write};
+    uint64_t uses = uses_;
+    int64_t n = 0;
+    for (; n < count; ++n, at += static_cast<uint64_t>(step)) {
+      const uint64_t line = at >> line_shift;
+      if (line >= size || states[line] == 0)
+        break;
+      const State state = states[line];
+      states[line] = ++uses << kUseShift | mark | (state & 1);
+      use(static_cast<uint8_t>(state >> kDirtyBits) != owner);
+    }
+    uses_ = uses;
+    return n;
+  }
+
 private:
   Found Miss(uint64_t line, bool write, bool allocate, int core);
   // A line's state: when it was used last, counted in uses; by whom; whether it is dirty. 0: it is
@@ -121,7 +144,17 @@ private:
   static constexpr int kBagShift = 16;
   using Bag = std::vector<uint32_t>;
   uint64_t LastUse(uint64_t line) const { return states_[line] >> kUseShift; }
+  void PutNewestInBag(uint64_t line) {
+    const uint64_t number = uses_ >> kBagShift;
+    if (!newest_ || newest_number_ != number) [[unlikely]]
+      return PutInNewBag(line, number);
+    newest_->push_back(static_cast<uint32_t>(line));
+  }
+  void PutInNewBag(uint64_t line, uint64_t number);
   void PutInBag(uint64_t line);
+  // REQUIRES: later than the open one.
+  Bag &BagOf(uint64_t number);
+  void OpenNextBag();
   uint64_t TakeOldest();
 
   int64_t capacity_;
@@ -130,6 +163,11 @@ private:
   std::vector<State> states_; // by line
   // Bags after the open one, whose lines are in order, from `next_` on.
   std::deque<Bag> bags_;
+  // Memory of those that have been opened, for new ones.
+  std::vector<Bag> spare_;
+  // Where the last new line was put: most go where the one before went.
+  Bag *newest_ = nullptr;
+  uint64_t newest_number_ = 0;
   uint64_t open_number_ = 0;
   struct Aged {
     uint64_t last_use;
@@ -173,7 +211,17 @@ private:
     int core = -1;
   };
   Channel &ChannelOf(uint64_t line);
-  void Settle(Channel &channel, double time);
+  // What the channel has done by `time`.
+  void Settle(Channel &channel, double time) {
+    if (time > channel.free) {
+      if (channel.waiting > 0)
+        WriteWaiting(channel, time);
+      channel.free = std::max(time, channel.free);
+    }
+    if (channel.waiting > most_waiting_) // no longer has room in the queue: at once
+      WriteBack(channel, channel.waiting - most_waiting_);
+  }
+  void WriteWaiting(Channel &channel, double time);
   void WriteBack(Channel &channel, int64_t lines);
 
   const machine::GlobalMemoryCost &cost_;
@@ -186,6 +234,8 @@ private:
   // By line, of reads past L2.
   std::vector<LastRead> last_reads_;
   std::vector<Channel> channels_;
+  // Of a power of two of channels; otherwise 0.
+  uint64_t channel_mask_ = 0;
   int64_t written_ = 0;
 };
 
@@ -218,7 +268,9 @@ private:
   double window_;
   double hbm_latency_;
   int line_shift_;
-  double spread_, write_latency_;
+  double write_latency_;
+  // How much farther away HBM is than from a core in the middle, by core.
+  std::array<double, 16> away_ = {};
 };
 
 } // namespace pyasc::sim

@@ -50,12 +50,17 @@ double CostOf(const sim_isa::Instruction &i, const machine::ScalarCost &cost) {
 
 ScalarCode::ScalarCode(const Function &f, const machine::Soc &soc, bool costs) : function(&f) {
   instructions.reserve(f.code.size());
+  lines = f.lines;
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
   for (size_t n = 0; n < f.code.size(); ++n) {
     const sim_isa::Instruction &i = f.code[n];
     const Form form = InfoOf(i.op).form;
     touches_memory |= form == Form::kLoad || form == Form::kStore || i.op == ScalarOp::kDcacheFlush;
+    const auto slot = std::lower_bound(lines.begin(), lines.end(), f.lines[n]) - lines.begin();
     instructions.push_back({static_cast<uint16_t>(i.op), i.a, i.b, i.c, i.imm,
-                            costs ? CostOf(i, soc.scalar) : 0, f.lines[n]});
+                            costs ? CostOf(i, soc.scalar) : 0, f.lines[n],
+                            static_cast<uint32_t>(slot)});
   }
 }
 

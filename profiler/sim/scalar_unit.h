@@ -24,11 +24,13 @@ struct ScalarCode {
     // Apart from data cache misses.
     double cycles;
     uint32_t line;
+    uint32_t line_slot; // in `lines`
   };
   // `costs` false: everything takes no time.
   ScalarCode(const Function &function, const machine::Soc &soc, bool costs);
   const Function *function;
   std::vector<Instruction> instructions;
+  std::vector<uint32_t> lines; // in order
   // Whether it reads or writes memory.
   bool touches_memory = false;
 };
@@ -73,6 +75,8 @@ public:
   std::vector<int64_t> counts;
   std::vector<double> miss_time;
 
+  // The instruction that ran last.
+  int64_t last_pc() const { return pc_ - 1; }
   int64_t reg(int n) const { return static_cast<int64_t>(registers_[n]); }
 
 private:

@@ -44,15 +44,13 @@ bool ReachesGm(PipeOp op) {
          op == PipeOp::kFixpipe;
 }
 
-Transfer StartTransfer(const Operation &o, const Access &gm,
-                       const GlobalMemory::Allocation &allocation, const CostTable &costs, int core,
-                       double now, Traffic &traffic) {
+void StartTransfer(const Operation &o, const Access &gm, const GlobalMemory::Allocation &allocation,
+                   const CostTable &costs, int core, double now, Traffic &traffic, Transfer &t) {
   const Descriptor &d = *o.descriptor;
   const machine::Soc &soc = costs.soc;
   const machine::PathCost &path = costs.path(d);
   traffic.bytes[static_cast<int>(CostTable::RouteOf(d))] += gm.bytes();
   traffic.bytes[static_cast<int>(gm.write ? Path::kL2Write : Path::kL2Read)] += gm.bytes();
-  Transfer t;
   t.access = gm;
   t.start = allocation.l2_line * static_cast<uint64_t>(soc.gm.l2_line_bytes) +
             (static_cast<uint64_t>(gm.start) - allocation.address);
@@ -64,7 +62,6 @@ Transfer StartTransfer(const Operation &o, const Access &gm,
       d.space == Space::kUb ? soc.gm.hbm_vector_bytes_per_cycle : soc.gm.hbm_cube_bytes_per_cycle;
   t.scattered = gm.count > 1 && gm.length <= soc.gm.l2_line_bytes;
   t.issue = t.arrival = now;
-  return t;
 }
 
 Cost CostOf(const Operation &o, const std::vector<Access> &accesses, const CostTable &costs,

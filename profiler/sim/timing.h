@@ -56,9 +56,9 @@ bool ReachesGm(sim_isa::PipeOp op);
 
 // The transfer that such an instruction starts at `now`. `gm` is its access of global memory, which
 // lies in `allocation`.
-Transfer StartTransfer(const Operation &operation, const Access &gm,
-                       const GlobalMemory::Allocation &allocation, const CostTable &costs, int core,
-                       double now, Traffic &traffic);
+void StartTransfer(const Operation &operation, const Access &gm,
+                   const GlobalMemory::Allocation &allocation, const CostTable &costs, int core,
+                   double now, Traffic &traffic, Transfer &t);
 
 } // namespace pyasc::sim
 
