@@ -142,7 +142,8 @@ std::string PhaseSection(const v1::PhaseProfile &phase) {
     html += "<table><tr><th>path<th class=n>bytes<th class=n>rate<th class=n>of peak<th>";
     for (const v1::PathTraffic &path : phase.paths())
       absl::StrAppend(
-          &html, "<tr>", Cell(path.path()), NumberCell(FormatBytes(path.bytes())),
+          &html, "<tr>", Cell(path.path()),
+          NumberCell(FormatBytes(static_cast<double>(path.bytes()))),
           NumberCell(FormatBytes(path.gb_per_s() * 1e9) + "/s"),
           NumberCell(path.has_peak_fraction() ? FormatPercent(path.peak_fraction()) : "not known"),
           "<td>", path.has_peak_fraction() ? BarSvg(path.peak_fraction(), 0) : "", "</td></tr>");
@@ -153,25 +154,29 @@ std::string PhaseSection(const v1::PhaseProfile &phase) {
   return html;
 }
 
-// Both axes logarithmic: a roof a level, flat at the highest one, and what was achieved.
+// Both axes logarithmic: the slope of the memory's rate, flat at the peak of the units that the
+// kernel uses, and below it what was achieved.
 std::string RooflineSection(const v1::ProfileReport &report) {
   struct Point {
     const v1::Roofline *roof;
-    double x, y, top;
+    double x, y, top, slope; // logarithms; slope: of the rate, in GB/s
   };
+  double peak = std::log10(report.compile().peak_gflops());
   std::vector<Point> points;
   for (const v1::Roofline &roof : report.rooflines())
-    if (roof.flops_per_byte() > 0 && roof.achieved_gflops() > 0 && roof.roof_gflops() > 0)
+    if (roof.flops_per_byte() > 0 && roof.achieved_gflops() > 0 && roof.roof_gflops() > 0 &&
+        roof.roof_gb_per_s() > 0 && report.compile().peak_gflops() > 0)
       points.push_back({&roof, std::log10(roof.flops_per_byte()),
-                        std::log10(roof.achieved_gflops()), std::log10(roof.roof_gflops())});
+                        std::log10(roof.achieved_gflops()), std::log10(roof.roof_gflops()),
+                        std::log10(roof.roof_gb_per_s())});
   if (points.empty())
     return "";
-  double x0 = points[0].x, x1 = x0, y0 = points[0].y, y1 = points[0].top;
+  double x0 = points[0].x, x1 = x0, y0 = points[0].y, y1 = peak;
   for (const Point &point : points) {
-    x0 = std::min(x0, point.x);
-    x1 = std::max(x1, point.x);
-    y0 = std::min(y0, point.y);
-    y1 = std::max(y1, point.top);
+    double ridge = peak - point.slope;
+    x0 = std::min({x0, point.x, ridge});
+    x1 = std::max({x1, point.x, ridge});
+    y0 = std::min({y0, point.y, point.top});
   }
   x0 = std::floor(x0 - 0.5), x1 = std::ceil(x1 + 0.5), y0 = std::floor(y0 - 0.5),
   y1 = std::ceil(y1 + 0.2);
@@ -187,20 +192,23 @@ std::string RooflineSection(const v1::ProfileReport &report) {
                                           "x=54 y=%.1f text-anchor=end>%g</text>",
                                           py(y), py(y), py(y) + 4, std::pow(10, y)));
   svg += "<text x=330 y=316 text-anchor=middle>FLOP per byte</text><text x=60 y=12>GFLOP/s</text>";
-  // The report has each roof at one intensity; whether that point lies on the slope or on the
-  // flat part is not in it, so the mark is drawn at the point alone.
-  for (const Point &point : points)
+  for (const Point &point : points) {
+    // The slope starts where it enters the chart, on the left or from below.
+    double from = std::max(x0, y0 - point.slope), ridge = peak - point.slope;
     absl::StrAppend(
-        &svg, absl::StrFormat(
-                  "<line class=r x1=%.1f x2=%.1f y1=%.1f y2=%.1f /><line class=axis "
-                  "stroke-dasharray=3 x1=%.1f x2=%.1f y1=%.1f y2=%.1f /><circle class=p "
-                  "cx=%.1f cy=%.1f r=5><title>%s</title></circle><text x=%.1f y=%.1f>%s "
-                  "%s</text>",
-                  px(point.x) - 30, px(point.x) + 30, py(point.top), py(point.top), px(point.x),
-                  px(point.x), py(point.top), py(point.y), px(point.x), py(point.y),
-                  FormatFlopRate(point.roof->achieved_gflops()), px(point.x) + 9, py(point.y) + 4,
-                  HtmlEscape(point.roof->level()), FormatPercent(point.roof->fraction())));
-  svg += "</svg><p class=dim>blue: the roof at this intensity; red: achieved</p><table><tr>"
+        &svg,
+        absl::StrFormat("<polyline class=r fill=none points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\" />",
+                        px(from), py(from + point.slope), px(ridge), py(peak), px(x1), py(peak)),
+        absl::StrFormat("<line class=axis stroke-dasharray=3 x1=%.1f x2=%.1f y1=%.1f y2=%.1f />"
+                        "<circle class=p cx=%.1f cy=%.1f r=5><title>%s</title></circle>"
+                        "<text x=%.1f y=%.1f>%s %s</text>",
+                        px(point.x), px(point.x), py(point.top), py(point.y), px(point.x),
+                        py(point.y), FormatFlopRate(point.roof->achieved_gflops()), px(point.x) + 9,
+                        py(point.y) + 4, HtmlEscape(point.roof->level()),
+                        FormatPercent(point.roof->fraction())));
+  }
+  svg += "</svg><p class=dim>blue: what the memory's rate and the units' peak allow; red: "
+         "achieved</p><table><tr>"
          "<th>level<th class=n>FLOP/B<th class=n>achieved<th class=n>roof<th class=n>fraction";
   for (const v1::Roofline &roof : report.rooflines())
     absl::StrAppend(&svg, "<tr>", Cell(roof.level()), NumberCell(Number(roof.flops_per_byte())),
@@ -268,7 +276,8 @@ std::string CompilerSection(const v1::CompileReport &report) {
     html += "<h3>Stages</h3><table>";
     for (const v1::CompileStage &stage : report.stages())
       absl::StrAppend(&html, "<tr>", Cell(stage.name()),
-                      NumberCell(FormatMicroseconds(stage.time_ns() / 1e3)), "</tr>");
+                      NumberCell(FormatMicroseconds(static_cast<double>(stage.time_ns()) / 1e3)),
+                      "</tr>");
     html += "</table>";
   }
   return html.empty() ? html : "<h2>Compiler</h2>" + html;
@@ -285,6 +294,7 @@ std::string ReportHtml(const v1::ProfileReport &report, const std::vector<Report
   const v1::LaunchInfo &launch = report.launch();
   const v1::Verdict &verdict = report.verdict();
   std::vector<std::string> paths;
+  paths.reserve(sources.size());
   for (const ReportSource &source : sources)
     paths.push_back(source.path);
   std::string html = kHead;

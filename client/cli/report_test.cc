@@ -189,6 +189,18 @@ TEST(ReportHtmlTest, NothingOfTheUsersCanBecomeMarkup) {
   EXPECT_EQ(html.find("</script>", first + 1), std::string::npos);
 }
 
+TEST(ReportHtmlTest, TheRooflineRisesWithTheMemorysRateToTheUnitsPeak) {
+  v1::ProfileReport report;
+  report.mutable_compile()->set_peak_gflops(1000);
+  v1::Roofline *roof = report.add_rooflines();
+  roof->set_flops_per_byte(1);
+  roof->set_achieved_gflops(50);
+  roof->set_roof_gflops(100);
+  roof->set_roof_gb_per_s(100);
+  // From 0.1 FLOP/B, where 100 GB/s allow 10 GFLOP/s, over 10 FLOP/B, where they meet the peak.
+  EXPECT_THAT(ReportHtml(report, {}), HasSubstr("points=\"60.0,280.0 420.0,106.7 600.0,106.7\""));
+}
+
 TEST(ReportHtmlTest, DegenerateNumbersDrawNoInfinities) {
   v1::ProfileReport report = LargeReport();
   v1::Roofline *roof = report.add_rooflines();
