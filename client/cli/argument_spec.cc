@@ -51,9 +51,9 @@ absl::StatusOr<v1::GeneratedTensor> ParseGenerated(const Generator &generator,
   bool random = generator.kind == v1::GeneratedTensor::KIND_UNIFORM ||
                 generator.kind == v1::GeneratedTensor::KIND_NORMAL;
   if (random && !client::IsFloat(type->dtype()))
-    return absl::InvalidArgumentError(
-        absl::StrCat(generator.prefix, " makes floating-point numbers, not ",
-                     client::LongName(type->dtype()), "; give such an array as a file"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        generator.prefix, " makes floating-point numbers, not ", client::LongName(type->dtype()),
+        "; write randint:", type_text, ",low=0,high=10"));
   absl::string_view rest = text.substr(type_text.size());
   if (rest.empty()) {
     if (random)
@@ -101,6 +101,13 @@ absl::StatusOr<ArgumentSpec> Parse(absl::string_view text, ArgumentSpec spec) {
     if (!generated.ok())
       return generated.status();
     spec.value = *generated;
+    return spec;
+  }
+  absl::StatusOr<std::optional<MadeArray>> made = ParseMadeArray(text, SeedOf(spec.name));
+  if (!made.ok())
+    return made.status();
+  if (made->has_value()) {
+    spec.value = **std::move(made);
     return spec;
   }
   if (std::optional<v1::DType> dtype = client::ParseDType(text)) {
@@ -155,10 +162,11 @@ absl::StatusOr<v1::ScalarValue> ParseLiteral(absl::string_view text) {
     value.set_bool_value(text == "True");
     return value;
   }
-  absl::Status unknown = absl::InvalidArgumentError(absl::StrCat(
-      "expected @FILE.npy, a number, True, False, a type like f32[2,3], or one of zeros: ones: "
-      "rand: randn:, met '",
-      text, "'"));
+  absl::Status unknown =
+      absl::InvalidArgumentError(absl::StrCat("expected @FILE.npy, a number, True, False, a list "
+                                              "like [1, 2], a type like f32[2,3], or one of "
+                                              "zeros: ones: rand: randn: randint: arange:, met '",
+                                              text, "'"));
   absl::string_view unsigned_text = text;
   bool negative = absl::ConsumePrefix(&unsigned_text, "-");
   if (!negative)
@@ -212,6 +220,8 @@ absl::StatusOr<v1::Argument> SignatureOf(const ArgumentSpec &spec, bool is_const
       *argument.mutable_constexpr_value() = *scalar;
     else
       argument.set_scalar(KindOf(*scalar));
+  } else if (const auto *made = std::get_if<MadeArray>(&spec.value)) {
+    *argument.mutable_tensor() = made->type;
   } else if (const auto *generated = std::get_if<v1::GeneratedTensor>(&spec.value)) {
     *argument.mutable_tensor() = generated->type();
   } else if (const auto *type = std::get_if<v1::TensorType>(&spec.value)) {
@@ -223,6 +233,12 @@ absl::StatusOr<v1::Argument> SignatureOf(const ArgumentSpec &spec, bool is_const
 }
 
 absl::StatusOr<client::Tensor> LoadArray(const ArgumentSpec &spec) {
+  if (const auto *made = std::get_if<MadeArray>(&spec.value)) {
+    absl::StatusOr<client::Tensor> tensor = MakeArray(*made);
+    if (!tensor.ok())
+      return absl::InvalidArgumentError(absl::StrCat(spec.name, ": ", tensor.status().message()));
+    return tensor;
+  }
   const ArrayFile &file = std::get<ArrayFile>(spec.value);
   absl::StatusOr<client::Tensor> tensor = client::ReadNpy(file.path);
   if (!tensor.ok() || !file.to_bfloat16)

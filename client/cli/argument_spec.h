@@ -5,6 +5,8 @@
 //   NAME=zeros:f32[2,3]       an array that the service makes: zeros, ones, rand (uniform in
 //                             [0, 1)), randn (normal); rand:f32[2,3],seed=7; without a seed,
 //                             one that follows from NAME
+//   NAME=[1, 2], arange:i32[8], randint:i32[8],low=0,high=10
+//                             small arrays that are made here: see made_array.h
 //   NAME=f32[2,3], NAME=f32   a type alone, for compiling
 #ifndef PYASC_CLIENT_CLI_ARGUMENT_SPEC_H
 #define PYASC_CLIENT_CLI_ARGUMENT_SPEC_H
@@ -14,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/made_array.h"
 #include "client/cpp/tensor.h"
 #include "pyasc/v1/compile.pb.h"
 #include "pyasc/v1/execution.pb.h"
@@ -29,10 +32,14 @@ struct ArrayFile {
 
 struct ArgumentSpec {
   std::string name;
-  std::variant<ArrayFile, v1::ScalarValue, v1::GeneratedTensor, v1::TensorType, v1::DType> value;
+  std::variant<ArrayFile, MadeArray, v1::ScalarValue, v1::GeneratedTensor, v1::TensorType,
+               v1::DType>
+      value;
 
   // False for a type alone.
-  bool has_value() const { return value.index() < 3; }
+  bool has_value() const { return value.index() < 4; }
+  // Whose elements the client sends.
+  bool is_array() const { return value.index() < 2; }
 };
 
 // Errors: INVALID_ARGUMENT that says what was expected.
@@ -42,7 +49,7 @@ absl::StatusOr<ArgumentSpec> ParseArgumentSpec(absl::string_view text);
 // kernel wants the value at compile time.
 absl::StatusOr<v1::Argument> SignatureOf(const ArgumentSpec &spec, bool is_constexpr);
 
-// The elements. REQUIRES: spec.value is an ArrayFile.
+// The elements. REQUIRES: spec.is_array().
 absl::StatusOr<client::Tensor> LoadArray(const ArgumentSpec &spec);
 
 struct OutputSpec {

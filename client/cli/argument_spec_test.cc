@@ -60,13 +60,63 @@ TEST(ArgumentSpecTest, ErrorsNameTheParameterAndTheWayOut) {
     const char *text;
     const char *says;
   };
-  for (const Case &c :
-       {Case{"A", "NAME=VALUE"}, Case{"=3", "NAME=VALUE"}, Case{"3=3", "NAME=VALUE"},
-        Case{"A=", "A: expected"}, Case{"A=rand:i32[4]", "floating-point"},
-        Case{"A=zeros:f32[4],seed=1", "only rand: and randn:"},
-        Case{"A=rand:f32[4],sed=1", "seed=N"}, Case{"A=rand:f32", "f32[1024,1024]"},
-        Case{"A=f31[4]", "unknown element type"}})
+  for (const Case &c : {Case{"A", "NAME=VALUE"},
+                        Case{"=3", "NAME=VALUE"},
+                        Case{"3=3", "NAME=VALUE"},
+                        Case{"A=", "A: expected"},
+                        Case{"A=rand:i32[4]", "write randint:i32[4],low=0,high=10"},
+                        Case{"A=[1, x]", "met 'x'"},
+                        Case{"A=[1", "',' or ']'"},
+                        Case{"A=[1] 2", "after the list"},
+                        Case{"A=[[1], [2, 3]]", "1 and 2 elements"},
+                        Case{"A=[[1], 2]", "not both"},
+                        Case{"A=i8:[300]", "300 does not fit int8"},
+                        Case{"A=i8:[1.5]", "fractions"},
+                        Case{"A=x8:[1]", "'x8' is no element type"},
+                        Case{"A=randint:i8[4],high=300", "do not fit int8"},
+                        Case{"A=randint:i32[4],low=5,high=5", "no whole number"},
+                        Case{"A=randint:i32[4],step=5", ",low=N ,high=N ,seed=N"},
+                        Case{"A=arange:i32[4],seed=1", "takes nothing"},
+                        Case{"A=zeros:f32[4],seed=1", "only rand: and randn:"},
+                        Case{"A=rand:f32[4],sed=1", "seed=N"},
+                        Case{"A=rand:f32", "f32[1024,1024]"},
+                        Case{"A=f31[4]", "unknown element type"}})
     EXPECT_THAT(ParseArgumentSpec(c.text).status().message(), HasSubstr(c.says)) << c.text;
+}
+
+// The elements of an argument as text.
+std::string ElementsOf(const char *text) {
+  absl::StatusOr<ArgumentSpec> spec = ParseArgumentSpec(text);
+  if (!spec.ok() || !spec->is_array())
+    return std::string(spec.status().message());
+  absl::StatusOr<client::Tensor> tensor = LoadArray(*spec);
+  if (!tensor.ok())
+    return std::string(tensor.status().message());
+  EXPECT_EQ(client::FormatType(SignatureOf(*spec, false)->tensor()),
+            client::FormatType(tensor->type));
+  std::string out = client::FormatType(tensor->type);
+  for (int64_t i = 0; i < *client::NumElements(tensor->type); ++i)
+    out += " " + client::FormatElement(*tensor, i);
+  return out;
+}
+
+TEST(ArgumentSpecTest, ListsAndRulesBecomeArrays) {
+  EXPECT_EQ(ElementsOf("A=[1, -2, 3]"), "i32[3] 1 -2 3");
+  EXPECT_EQ(ElementsOf("A=[[1,2],[3,4],]"), "i32[2,2] 1 2 3 4");
+  EXPECT_EQ(ElementsOf("A=[1, 2.5]"), "f32[2] 1.0 2.5");
+  EXPECT_EQ(ElementsOf("A=[True, False]"), "bool[2] True False");
+  EXPECT_EQ(ElementsOf("A=[5000000000]"), "i64[1] 5000000000");
+  EXPECT_EQ(ElementsOf("A=f16:[1, 0.5]"), "f16[2] 1.0 0.5");
+  EXPECT_EQ(ElementsOf("A=bf16:[1.5]"), "bf16[1] 1.5");
+  EXPECT_EQ(ElementsOf("A=u8:[255]"), "u8[1] 255");
+  EXPECT_EQ(ElementsOf("A=[]"), "i32[0]");
+  EXPECT_EQ(ElementsOf("A=arange:i64[2,3]"), "i64[2,3] 0 1 2 3 4 5");
+  EXPECT_EQ(ElementsOf("A=arange:f32[3]"), "f32[3] 0.0 1.0 2.0");
+  EXPECT_EQ(ElementsOf("A=randint:i8[3],low=-4,high=-3"), "i8[3] -4 -4 -4");
+  EXPECT_EQ(ElementsOf("A=randint:i32[9]"), ElementsOf("A=randint:i32[9]"));
+  EXPECT_NE(ElementsOf("A=randint:i32[9],seed=1"), ElementsOf("A=randint:i32[9],seed=2"));
+  EXPECT_THAT(ElementsOf("A=arange:i8[200]"), HasSubstr("does not fit int8"));
+  EXPECT_THAT(ElementsOf("A=arange:i64[1000000000]"), HasSubstr("more than 1 GiB"));
 }
 
 TEST(ArgumentSpecTest, LiteralsBecomeTheirKindOrAConstexprValue) {

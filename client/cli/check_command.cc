@@ -274,6 +274,8 @@ int Run(const Arguments &arguments) {
           fix.mutable_range()->set_file(file);
       };
       renumber(renumber, diagnostic);
+      if (arguments.Has("--warnings-as-errors") && diagnostic.severity() == v1::SEVERITY_WARNING)
+        diagnostic.set_severity(v1::SEVERITY_ERROR);
       totals.warnings += diagnostic.severity() == v1::SEVERITY_WARNING;
       totals.errors += diagnostic.severity() == v1::SEVERITY_ERROR;
       all.Add(std::move(diagnostic));
@@ -313,12 +315,15 @@ Command CheckCommand() {
       "ones only is a warning that says for which. Where an annotation does not say a parameter's\n"
       "type, likely types are tried until one passes; --arg NAME=TYPE says it, as for `pyasc\n"
       "compile`, for all kernels with a parameter of that name.\n\n"
-      "Ends with 0 without errors, 1 with errors, 3 when the service failed.";
+      "Ends with 0 without errors, 1 with errors, 3 when the service failed. Warnings alone end "
+      "with\n"
+      "0; --warnings-as-errors makes them errors, for a farm that is to stop at them.";
   command.examples = {"pyasc check kernels/",
                       "pyasc check softmax.py --arg 'x=f32[64,1000]' --arg 'y=f32[64,1000]'",
                       "pyasc check kernels/ --format sarif -o pyasc.sarif"};
   command.flags = Concat({{"--format", "FORMAT", "text (default), json or sarif"},
                           {"-o", "FILE", "where to write it; - (default) is standard output"},
+                          {"--warnings-as-errors", nullptr, "report every warning as an error"},
                           {"--json", "FILE", "the same as --format json -o FILE"},
                           {"--jobs", "N", "files that are checked at a time; default up to 4"}},
                          Concat(KernelFlags(), ServiceFlags()));

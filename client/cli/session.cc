@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "client/cli/file_kind.h"
 #include "client/cpp/files.h"
 #include "client/cpp/local_worker.h"
 #include "client/cpp/retry.h"
@@ -187,6 +188,8 @@ absl::StatusOr<KernelInput> ReadKernelInput(const std::string &path, const Argum
   absl::StatusOr<v1::Target> target = ParseTarget(arguments.Get("--target", "sim"));
   if (!target.ok())
     return target.status();
+  if (absl::Status kind = ExpectKind(FileKind::kKernels, path, *source); !kind.ok())
+    return kind;
   absl::StatusOr<ScannedKernel> kernel = ChooseKernel(path, *source, arguments.Get("--kernel"));
   if (!kernel.ok())
     return kernel.status();
@@ -328,7 +331,7 @@ absl::StatusOr<client::RunCall> MakeRunCall(const KernelInput &input) {
           " or a number"));
     client::RunArgument argument;
     argument.name = spec.name;
-    if (std::holds_alternative<ArrayFile>(spec.value)) {
+    if (spec.is_array()) {
       absl::StatusOr<client::Tensor> tensor = LoadArray(spec);
       if (!tensor.ok())
         return tensor.status();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "client/cli/commands.h"
+#include "client/cli/file_kind.h"
 #include "client/cli/format.h"
 #include "client/cli/report_text.h"
 #include "client/cli/session.h"
@@ -80,7 +81,7 @@ absl::StatusOr<std::vector<client::RunArgument>> Values(const v1::LaunchContract
       zeros.set_kind(v1::GeneratedTensor::KIND_ZEROS);
       *zeros.mutable_type() = parameter.tensor();
       value.value = zeros;
-    } else if (std::holds_alternative<ArrayFile>(spec->value)) {
+    } else if (spec->is_array()) {
       absl::StatusOr<client::Tensor> tensor = LoadArray(*spec);
       if (!tensor.ok())
         return tensor.status();
@@ -171,6 +172,8 @@ int Run(const Arguments &arguments) {
   absl::StatusOr<std::string> source = client::ReadFile(input.path);
   if (!source.ok())
     return UsageError(source.status());
+  if (absl::Status kind = ExpectKind(FileKind::kModule, input.path, *source); !kind.ok())
+    return UsageError(kind);
   client::RunCall call;
   v1::CompileRequest &request = input.request;
   request.add_files()->set_content(*std::move(source));

@@ -16,14 +16,6 @@
 namespace pyasc::compiler {
 namespace {
 
-// What one sample came to.
-struct Trial {
-  std::string sample;
-  bool ok = false;
-  bool compiler_failed = false;
-  std::vector<v1::Diagnostic> diagnostics;
-};
-
 // Diagnostics of different samples are the same when they say the same kind of thing of the same
 // place: messages may differ in a size.
 using Place = std::tuple<std::string, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>;
@@ -32,6 +24,15 @@ Place PlaceOf(const v1::Diagnostic &d) {
   const v1::SourceRange &r = d.range();
   return {d.code(), r.file(), r.line(), r.column(), r.end_line(), r.end_column()};
 }
+
+// What one sample came to.
+struct Trial {
+  std::string sample;
+  bool ok = false;
+  bool compiler_failed = false;
+  std::vector<v1::Diagnostic> diagnostics;
+  std::set<Place> late; // what was found behind semantic analysis, where only some trials come
+};
 
 void Report(diag::DiagnosticList &to, v1::Severity severity, const v1::Diagnostic &d,
             const std::string &note) {
@@ -77,25 +78,33 @@ private:
     v1::CompileRequest request = base_;
     request.set_kernel(samples_.name);
     request.mutable_arguments()->Assign(sample.arguments.begin(), sample.arguments.end());
-    Trial trial{.sample = sample.text};
+    Trial trial;
+    trial.sample = sample.text;
     mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
     diag::DiagnosticList diags;
     trial.ok = sema::BuildKernel(context, request, diags).has_value();
     trial.diagnostics = diags.Take();
     if (trial.ok && to_the_end) {
+      std::set<Place> early;
+      for (const v1::Diagnostic &d : trial.diagnostics)
+        early.insert(PlaceOf(d));
       v1::CompileReply reply = Compile(request);
       trial.ok = reply.outcome() == v1::OUTCOME_OK;
       trial.compiler_failed = reply.outcome() == v1::OUTCOME_FAILED;
       trial.diagnostics.assign(reply.diagnostics().begin(), reply.diagnostics().end());
+      for (const v1::Diagnostic &d : trial.diagnostics)
+        if (!early.count(PlaceOf(d)))
+          trial.late.insert(PlaceOf(d));
     }
     return trial;
   }
 
-  // Every sample has to be right.
+  // Every sample has to be right. What only comes out behind semantic analysis, such as a demand
+  // for memory, is looked for in all of them when the general one shows it.
   v1::Outcome TryAll(v1::CheckedKernel &kernel) {
     std::vector<Trial> trials;
     for (const sema::Sample &sample : samples_.samples) {
-      trials.push_back(Try(sample, /*to_the_end=*/trials.empty()));
+      trials.push_back(Try(sample, /*to_the_end=*/trials.empty() || !trials[0].late.empty()));
       kernel.add_samples(sample.text);
     }
     std::map<Place, std::vector<const Trial *>> met;
@@ -105,31 +114,60 @@ private:
         if (in.empty() || in.back() != &trial)
           in.push_back(&trial);
       }
-    bool general_wrong = !trials.empty() && !trials[0].ok;
-    std::map<Place, bool> reported;
-    for (const Trial &trial : trials)
+    bool general_wrong = !trials[0].ok, wrong = false, failed = false;
+    for (const Trial &trial : trials) {
+      failed |= trial.compiler_failed;
       for (const v1::Diagnostic &d : trial.diagnostics) {
         // At one place, the first trial's messages alone: it may have two of one kind there.
         const std::vector<const Trial *> &in = met[PlaceOf(d)];
         if (in[0] != &trial)
           continue;
         bool is_error = d.severity() == v1::SEVERITY_ERROR;
-        bool special = is_error && &trial != &trials[0];
+        // How much memory there is is no fault of the kernel's for sizes that nobody asked for.
+        bool special = is_error && (&trial != &trials[0] || (trial.late.count(PlaceOf(d)) &&
+                                                             in.size() < trials.size() && !failed));
         // Where the general sizes are wrong already, special ones tell nothing new.
-        if (special && general_wrong)
+        if (special && general_wrong && &trial != &trials[0])
           continue;
         std::string note;
         if (is_error && !trial.sample.empty()) {
           if (in.size() < trials.size())
             note = "found when " + trial.sample + "; not when " + FirstWithout(trials, in);
-          else if (d.message().find_first_of("0123456789") != std::string::npos)
+          else if (Mentions(d.message(), trial.sample))
             note = "found with all sizes tried; here " + trial.sample;
         }
+        wrong |= is_error && !special;
         Say(special ? v1::SEVERITY_WARNING : d.severity(), d, note);
       }
-    if (trials.empty() || trials[0].ok)
-      return v1::OUTCOME_OK;
-    return trials[0].compiler_failed ? v1::OUTCOME_FAILED : v1::OUTCOME_REJECTED;
+    }
+    return failed ? v1::OUTCOME_FAILED : wrong ? v1::OUTCOME_REJECTED : v1::OUTCOME_OK;
+  }
+
+  // Whether a message names one of the sample's sizes.
+  static bool Mentions(const std::string &message, const std::string &sample) {
+    auto numbers = [](const std::string &text) {
+      std::set<std::string> found;
+      std::string number;
+      for (size_t i = 0; i <= text.size(); ++i) {
+        bool digit = i < text.size() && text[i] >= '0' && text[i] <= '9';
+        // float32 is a name.
+        bool in_name =
+            number.empty() && i > 0 && ((text[i - 1] | 32) >= 'a' && (text[i - 1] | 32) <= 'z');
+        if (digit && !in_name) {
+          number += text[i];
+        } else if (!digit) {
+          if (!number.empty())
+            found.insert(number);
+          number.clear();
+        }
+      }
+      return found;
+    };
+    std::set<std::string> named = numbers(message);
+    for (const std::string &number : numbers(sample))
+      if (named.count(number))
+        return true;
+    return false;
   }
 
   static std::string FirstWithout(const std::vector<Trial> &trials,

@@ -7,6 +7,7 @@
 #include "compiler/ir/asc_dialect.h"
 #include "compiler/sema/emitter.h"
 #include "compiler/sema/module_scope.h"
+#include "compiler/sema/signature.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -27,6 +28,54 @@ void Forward(diag::DiagnosticList &from, diag::DiagnosticList &to) {
     for (const v1::FixIt &fix : d.fixits())
       added.FixIt(diag::SourceRange::FromProto(fix.range()), fix.replacement());
   }
+}
+
+// The decorator of a function that is no kernel and was meant as one: a misspelt @asc.kernel, or
+// what another language calls it; null when there is none.
+const syntax::Expr *MissedDecorator(const syntax::FunctionDef &function) {
+  for (const syntax::Expr *d : function.decorator_list) {
+    auto *call = llvm::dyn_cast<syntax::Call>(d);
+    const syntax::Expr *named = call ? call->func : d;
+    std::string_view name = LastName(named);
+    auto *attribute = llvm::dyn_cast<syntax::Attribute>(named);
+    std::string_view module = attribute ? LastName(attribute->value) : "";
+    if (!ClosestName(name, {"kernel"}).empty() || name == "jit" || name == "njit" ||
+        name == "prim_func" || ((module == "asc" || module == "pyasc") && attribute))
+      return named;
+  }
+  return nullptr;
+}
+
+void SayNotAKernel(const syntax::FunctionDef &function, const syntax::Expr &decorator,
+                   v1::Severity severity, diag::DiagnosticList &diags) {
+  diags
+      .Report(severity, severity == v1::SEVERITY_ERROR ? "no-kernel" : "unknown-decorator",
+              decorator.range,
+              "this decorator makes no kernel of '" + std::string(function.name) +
+                  "'; a kernel is a function with @asc.kernel")
+      .FixIt(decorator.range, "asc.kernel");
+}
+
+void SayNoKernel(const FileScope &file, diag::DiagnosticList &diags) {
+  const syntax::FunctionDef *first = nullptr;
+  bool said = false;
+  ForEachStatement(file.parse.module->body, [&](const syntax::Stmt *s) {
+    auto *f = llvm::dyn_cast<syntax::FunctionDef>(s);
+    if (!f)
+      return;
+    first = first ? first : f;
+    if (const syntax::Expr *decorator = MissedDecorator(*f)) {
+      SayNotAKernel(*f, *decorator, v1::SEVERITY_ERROR, diags);
+      said = true;
+    }
+  });
+  if (said)
+    return;
+  diags.Error("no-kernel", first ? first->name_range : file.parse.module->range,
+              first ? "the file has no kernel; decorate a function, such as '" +
+                          std::string(first->name) + "', with @asc.kernel"
+                    : "the file has no kernel: it defines no function; a kernel is a function with "
+                      "@asc.kernel");
 }
 
 std::string KeyText(const v1::CompileRequest &request, mlir::ModuleOp module) {
@@ -53,8 +102,7 @@ const syntax::FunctionDef *FindKernel(const v1::CompileRequest &request, const M
   }
   const FileScope &file = scope.files[0];
   if (file.kernels.empty()) {
-    diags.Error("no-kernel", file.parse.module->range,
-                "the file has no kernel; decorate a function with @asc.kernel");
+    SayNoKernel(file, diags);
     return nullptr;
   }
   // As in Python, the last definition of a name counts.
@@ -93,12 +141,22 @@ const syntax::FunctionDef *FindKernel(const v1::CompileRequest &request, const M
   std::vector<std::string_view> candidates;
   for (const auto &[other, kernel] : by_name)
     candidates.push_back(other);
-  std::string close = ClosestName(name, candidates);
+  std::string close = ClosestName(name, candidates).name;
   diags.Error("unknown-kernel", {},
               "there is no kernel '" + name + "'" +
                   (close.empty() ? "" : "; did you mean '" + close + "'?") +
                   (close.empty() ? "; the file has " + names : ""));
   return nullptr;
+}
+
+void WarnOfMissedKernels(const ModuleScope &scope, diag::DiagnosticList &diags) {
+  for (const FileScope &file : scope.files)
+    ForEachStatement(file.parse.module->body, [&](const syntax::Stmt *s) {
+      auto *f = llvm::dyn_cast<syntax::FunctionDef>(s);
+      if (f && !IsKernel(*f))
+        if (const syntax::Expr *decorator = MissedDecorator(*f))
+          SayNotAKernel(*f, *decorator, v1::SEVERITY_WARNING, diags);
+    });
 }
 
 bool LoadModules(mlir::MLIRContext &context, const v1::CompileRequest &request,

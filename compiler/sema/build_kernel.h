@@ -42,6 +42,9 @@ bool LoadModules(mlir::MLIRContext &context, const v1::CompileRequest &request,
 const syntax::FunctionDef *FindKernel(const v1::CompileRequest &request, const ModuleScope &scope,
                                       diag::DiagnosticList &diags);
 
+// Warns of functions that were meant as kernels, by their decorators, and are none.
+void WarnOfMissedKernels(const ModuleScope &scope, diag::DiagnosticList &diags);
+
 } // namespace pyasc::sema
 
 #endif // PYASC_COMPILER_SEMA_BUILD_KERNEL_H

@@ -1,5 +1,6 @@
 // Names, cells and messages; see emitter.h for the other files.
 #include "compiler/sema/emitter.h"
+#include "compiler/sema/foreign_names.h"
 
 #include "compiler/ir/asc_dialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -101,6 +102,14 @@ Value Emitter::FoldModuleExpr(uint32_t file, const syntax::Expr *expr) {
   return constant ? v : Value::Invalid();
 }
 
+Value Emitter::TryFoldModuleExpr(uint32_t file, const syntax::Expr *expr) {
+  diag::DiagnosticList ignored;
+  TypeMemory memory;
+  Budget budget;
+  Emitter folder(context_, request_, scope_, ignored, memory, budget);
+  return folder.FoldModuleExpr(file, expr);
+}
+
 // ---- Names ----
 
 Value Emitter::LookUpGlobal(uint32_t file, std::string_view name, const SourceRange &range) {
@@ -158,15 +167,19 @@ Value Emitter::LookUpGlobal(uint32_t file, std::string_view name, const SourceRa
   for (const auto &[symbol, size] : symbols_)
     candidates.push_back(symbol);
   // A function that is only missing its module is meant more likely than a name that looks alike.
-  std::string close;
+  Suggestion close;
   if (!LibraryAttribute("asc", name).IsInvalid())
-    close = "asc." + std::string(name);
+    close = {.name = "asc." + std::string(name), .certain = true};
   else
     close = ClosestName(name, candidates);
+  std::string hint;
+  if (!close.empty())
+    hint = "; did you mean '" + close.name + "'?";
+  else if (std::string_view advice = ForeignFunction(name); !advice.empty())
+    hint = "; " + std::string(advice);
   return ErrorWithFix("unknown-name", range,
-                      "the name '" + std::string(name) + "' is not defined" +
-                          (close.empty() ? "" : "; did you mean '" + close + "'?"),
-                      range, close);
+                      "the name '" + std::string(name) + "' is not defined" + hint, range,
+                      close.Fix());
 }
 
 Value Emitter::ReadName(std::string_view name, const SourceRange &range) {

@@ -106,6 +106,8 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> EmitKernel(const syntax::FunctionDef &kernel);
   // Evaluates an expression that must be a compile-time value, without a function around it.
   Value FoldModuleExpr(uint32_t file, const syntax::Expr *expr);
+  // The same without a word of what is wrong.
+  Value TryFoldModuleExpr(uint32_t file, const syntax::Expr *expr);
 
   // ---- Messages; every one returns the invalid value ----
   Value Error(std::string_view code, const SourceRange &range, const std::string &message);
@@ -429,6 +431,8 @@ private:
     std::vector<int64_t> shape;
   };
   bool BindParameters(const syntax::FunctionDef &kernel, std::vector<Parameter> &out);
+  void RefuseAnnotation(const syntax::Expr *annotation, const std::string &message,
+                        std::string_view types, std::vector<std::string_view> others);
   bool BindParameter(Parameter &p, const v1::Argument *given);
   bool BindShapes(const std::vector<Parameter> &parameters);
   std::string_view SymbolOf(std::string_view name) const;
@@ -452,6 +456,9 @@ private:
   // ---- The function around the body (kernel_function.cc) ----
   Value EmitKernelBody();
   // `shape` and `at`: the kernel is applied to each element, and this is the one at `at`.
+  void WarnOfLostAssignment(const Parameter &p);
+  bool BindResults(const Value &result, std::vector<const syntax::Expr *> &each);
+  SourceRange ResultRange(const SourceRange &otherwise) const;
   void EmitResults(const Value &result, const SourceRange &range, const std::vector<int64_t> *shape,
                    const std::vector<Value> &at);
   void EmitResult(Value result, const std::string &name, const SourceRange &range,

@@ -1,6 +1,7 @@
 // Expressions other than arithmetic and calls.
 #include "compiler/sema/control.h"
 #include "compiler/sema/emitter.h"
+#include "compiler/sema/foreign_names.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -212,6 +213,14 @@ Value Emitter::EvalConstant(const syntax::Constant *c) {
   return Value::Invalid();
 }
 
+// Where what a name of another module means is found here; "" when it is not known.
+static std::string ElsewhereHint(std::string_view name, std::string_view module) {
+  if (module != "asc" && !LibraryAttribute("asc", name).IsInvalid())
+    return "; asc." + std::string(name) + " exists";
+  std::string_view advice = ForeignFunction(name);
+  return advice.empty() ? "" : "; " + std::string(advice);
+}
+
 Value Emitter::Attribute(const Value &object, const syntax::Attribute *a) {
   std::string_view name = a->attr;
   switch (object.kind) {
@@ -227,20 +236,25 @@ Value Emitter::Attribute(const Value &object, const syntax::Attribute *a) {
         names.push_back(sema::Name(static_cast<DType>(t)));
       std::erase_if(
           names, [&](std::string_view n) { return LibraryAttribute(object.text, n).IsInvalid(); });
-      std::string close = ClosestName(name, names);
-      std::string hint = close.empty() ? "" : "; did you mean '" + object.text + "." + close + "'?";
-      if (close.empty() && object.text != "asc" && !LibraryAttribute("asc", name).IsInvalid())
-        hint = "; asc." + std::string(name) + " exists";
-      else if (close.empty())
-        hint = "; write it with loops, or with the functions of asc";
+      // Who writes another language's name means what that does, not what looks alike.
+      Suggestion close;
+      std::string hint = ElsewhereHint(name, object.text);
+      if (hint.empty()) {
+        close = ClosestName(name, names);
+        hint = close.empty() ? "; write it with loops, or with the functions of asc"
+                             : "; did you mean '" + object.text + "." + close.name + "'?";
+      }
       return ErrorWithFix("unknown-function", a->attr_range,
                           "'" + object.text + "' has no '" + std::string(name) + "' in kernels" +
                               hint,
-                          a->attr_range, close);
+                          a->attr_range, close.Fix());
     }
     uint32_t file = frames_.empty() ? current_file_ : frame().file;
     if (const ModuleName *other = scope_.FindElsewhere(file, name))
       return other->value;
+    if (std::string hint = ElsewhereHint(name, object.text); !hint.empty())
+      return Error("unknown-module", a->range,
+                   "kernels cannot use the module '" + object.text + "'" + hint);
     return Error("unknown-module", a->range,
                  "kernels cannot use the module '" + object.text +
                      "'; they reach asc, math, numpy's constants and dtypes, and functions of the "
@@ -285,11 +299,18 @@ Value Emitter::Attribute(const Value &object, const syntax::Attribute *a) {
     for (const LibraryEntry *entry : AllLibraryEntries())
       if (entry->reach & kMethod)
         names.push_back(entry->name);
-    std::string close = ClosestName(name, names);
+    Suggestion close;
+    std::string hint;
+    if (std::string_view advice = ForeignAttribute(name); !advice.empty())
+      hint = "; " + std::string(advice);
+    else if (close = ClosestName(name, names); !close.empty())
+      hint = "; did you mean '" + close.name + "'?";
+    else
+      hint = "; write it with loops, or with the functions of asc";
     return ErrorWithFix("unknown-attribute", a->attr_range,
-                        "a tensor has no attribute '" + std::string(name) + "'" +
-                            (close.empty() ? "" : "; did you mean '" + close + "'?"),
-                        a->attr_range, close);
+                        (object.IsTensor() ? "a tensor" : "a number") +
+                            (" has no attribute '" + std::string(name) + "'") + hint,
+                        a->attr_range, close.Fix());
   }
   case Value::Kind::DType:
     if (name == "itemsize")

@@ -279,8 +279,9 @@ Value Emitter::View(const SourceRange &range, const Value &base, const Value &ke
     } else if (k.IsTensor()) {
       if (k.dtype == DType::Bool)
         return Error("unsupported-mask", range,
-                     "indexing by a bool tensor would give a shape known only at run time; use "
-                     "asc.where(mask, x, y)");
+                     "indexing by a bool tensor would give a shape known only at run time; choose "
+                     "element by element: to write where a mask holds, "
+                     "y[:] = asc.where(mask, value, y)");
       return Error("unsupported-gather", range,
                    "indexing by a tensor is not supported; use asc.take(x, indices, axis) or a "
                    "loop");

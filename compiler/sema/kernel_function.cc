@@ -2,6 +2,7 @@
 // scalars is called with arrays, its results, and what is tidied up at its end.
 #include "compiler/sema/control.h"
 #include "compiler/sema/emitter.h"
+#include "compiler/sema/lint.h"
 #include "compiler/sema/signature.h"
 
 #include "compiler/ir/asc_dialect.h"
@@ -21,10 +22,42 @@ namespace memref = mlir::memref;
 
 namespace {
 
-Exprs DimsOf(const Expr *slice) {
-  if (auto *t = llvm::dyn_cast<syntax::Tuple>(slice))
-    return t->elts;
-  return {};
+// What `-> annotation` says of the results: none known, one, or a tuple of them.
+struct DeclaredResults {
+  bool is_none = false, is_tuple = false;
+  bool any_count = false; // `tuple`, `tuple[T, ...]`
+  std::vector<const Expr *> each;
+};
+
+DeclaredResults ReadResults(const Expr *annotation) {
+  DeclaredResults out;
+  auto *constant = llvm::dyn_cast<syntax::Constant>(annotation);
+  out.is_none = constant && constant->constant_kind == ConstantKind::None;
+  auto is_tuple_name = [](const Expr *e) {
+    return LastName(e) == "tuple" || LastName(e) == "Tuple";
+  };
+  auto *sub = llvm::dyn_cast<syntax::Subscript>(annotation);
+  if (auto *t = llvm::dyn_cast<syntax::Tuple>(annotation)) {
+    out.is_tuple = true;
+    out.each.assign(t->elts.begin(), t->elts.end());
+  } else if (sub && is_tuple_name(sub->value)) {
+    out.is_tuple = true;
+    if (auto *t = llvm::dyn_cast<syntax::Tuple>(sub->slice))
+      out.each.assign(t->elts.begin(), t->elts.end());
+    else
+      out.each = {sub->slice};
+    auto *last =
+        llvm::dyn_cast_or_null<syntax::Constant>(out.each.empty() ? nullptr : out.each.back());
+    if (out.each.size() == 2 && last && last->constant_kind == ConstantKind::Ellipsis) {
+      out.any_count = true;
+      out.each.pop_back();
+    }
+  } else if (is_tuple_name(annotation)) {
+    out.is_tuple = out.any_count = true;
+  } else {
+    out.each = {annotation};
+  }
+  return out;
 }
 
 } // namespace
@@ -113,8 +146,34 @@ mlir::OwningOpRef<mlir::ModuleOp> Emitter::EmitKernel(const FunctionDef &kernel)
   frames_.clear();
   if (diags_.HasErrors())
     return nullptr;
+  for (const Parameter &p : parameters)
+    WarnOfLostAssignment(p);
   FinishFunction();
   return module;
+}
+
+// `y = x * 2` where `y[:] = x * 2` is meant.
+void Emitter::WarnOfLostAssignment(const Parameter &p) {
+  LostAssignment lost = FindLostAssignment(*kernel_, p.arg->arg);
+  if (!lost.target || !p.type)
+    return;
+  std::string name(p.arg->arg);
+  if (!p.value.IsTensor() || p.elementwise) {
+    diags_.Warning("lost-assignment", lost.target->range,
+                   "this gives the name '" + name +
+                       "' a new value, which nothing uses: a number is not written back to the "
+                       "caller; return the value");
+    return;
+  }
+  std::string write = p.shape.empty() ? "[...]" : "[:]";
+  diag::DiagnosticBuilder warning =
+      diags_.Warning("lost-assignment", lost.target->range,
+                     "this gives the name '" + name +
+                         "' a new value, which nothing uses, and leaves the caller's array as it "
+                         "is; write " +
+                         name + write + " = ...");
+  if (lost.only)
+    warning.FixIt(lost.target->range, name + write);
 }
 
 Value Emitter::EmitKernelBody() {
@@ -165,26 +224,65 @@ void Emitter::EmitElementwise(std::vector<Parameter> &parameters) {
 
 void Emitter::EmitResults(const Value &result, const SourceRange &range,
                           const std::vector<int64_t> *shape, const std::vector<Value> &at) {
-  if (result.IsInvalid() || result.IsNone())
+  if (result.IsInvalid())
     return;
+  std::vector<Value> results = {result};
+  if (result.IsNone())
+    results.clear();
+  else if (result.IsTuple())
+    results = *result.items;
+  std::vector<const Expr *> each(results.size(), nullptr);
+  if (kernel_->returns && !BindResults(result, each))
+    return;
+  for (size_t i = 0; i < results.size(); ++i)
+    EmitResult(results[i], result.IsTuple() ? "return." + std::to_string(i) : "return", range,
+               each[i], shape, at);
+}
+
+// Holds what the kernel returns against what it declares; `each` gets the annotation of each
+// result.
+bool Emitter::BindResults(const Value &result, std::vector<const Expr *> &each) {
   const Expr *annotation = kernel_->returns;
-  if (result.IsTuple()) {
-    std::vector<const Expr *> each(result.items->size(), nullptr);
-    if (annotation) {
-      Exprs elts = llvm::isa<syntax::Tuple>(annotation)
-                       ? llvm::cast<syntax::Tuple>(annotation)->elts
-                       : Exprs{};
-      if (auto *sub = llvm::dyn_cast<syntax::Subscript>(annotation);
-          sub && (LastName(sub->value) == "tuple" || LastName(sub->value) == "Tuple"))
-        elts = DimsOf(sub->slice);
-      if (elts.size() == each.size())
-        each.assign(elts.begin(), elts.end());
-    }
-    for (size_t i = 0; i < result.items->size(); ++i)
-      EmitResult((*result.items)[i], "return." + std::to_string(i), range, each[i], shape, at);
-    return;
-  }
-  EmitResult(result, "return", range, annotation, shape, at);
+  DeclaredResults declared = ReadResults(annotation);
+  auto fail = [&](const std::string &message) {
+    if (result.IsNone())
+      Error("missing-return", annotation->range, message);
+    else
+      ErrorWithNote("result-mismatch", annotation->range, message, ResultRange(kernel_->range),
+                    "returned here");
+    return false;
+  };
+  std::string count = std::to_string(each.size());
+  if (result.IsNone())
+    return declared.is_none || fail("the kernel declares a result here and returns nothing; return "
+                                    "it, or drop the annotation");
+  if (declared.is_none)
+    return fail("the kernel declares that it returns nothing, and returns " + Describe(result) +
+                "; drop the annotation, or say what it returns");
+  if (result.IsTuple() && !declared.is_tuple)
+    return fail("the kernel declares one result here and returns a tuple of " + count +
+                "; declare each: -> tuple[asc.float32, asc.int32]");
+  if (!result.IsTuple() && declared.is_tuple)
+    return fail("the kernel declares a tuple of results here and returns " + Describe(result) +
+                "; return a tuple, or declare one type");
+  if (!declared.any_count && declared.each.size() != each.size())
+    return fail("the kernel declares " + std::to_string(declared.each.size()) +
+                (declared.each.size() == 1 ? " result" : " results") + " here and returns " +
+                count);
+  for (size_t i = 0; i < each.size(); ++i)
+    if (!declared.each.empty())
+      each[i] = declared.each[declared.any_count ? 0 : i];
+  return true;
+}
+
+// Of the last value that the kernel returns in its text.
+SourceRange Emitter::ResultRange(const SourceRange &otherwise) const {
+  SourceRange where = otherwise;
+  ForEachStatement(kernel_->body, [&](const Stmt *s) {
+    if (auto *r = llvm::dyn_cast<Return>(s); r && r->value)
+      where = r->value->range;
+  });
+  return where;
 }
 
 void Emitter::EmitResult(Value result, const std::string &name, const SourceRange &range,
@@ -192,27 +290,29 @@ void Emitter::EmitResult(Value result, const std::string &name, const SourceRang
                          const std::vector<Value> &at) {
   if (result.IsInvalid())
     return;
-  SourceRange where = range;
-  ForEachStatement(kernel_->body, [&](const Stmt *s) {
-    if (auto *r = llvm::dyn_cast<Return>(s); r && r->value)
-      where = r->value->range;
-  });
+  SourceRange where = ResultRange(range);
   if (!result.IsNumber()) {
     Error("type-mismatch", where,
           "a kernel returns numbers, tensors and tuples of them, not " + Describe(result));
     return;
   }
   DType t = result.dtype;
-  const Expr *base = annotation;
-  if (auto *sub = llvm::dyn_cast_or_null<syntax::Subscript>(annotation))
-    base = sub->value;
-  std::optional<DType> want;
-  if (base) {
-    std::string_view last = LastName(base);
-    bool plain = llvm::isa<syntax::Name>(base);
-    want = plain && last == "int"     ? std::optional(DType::Int64)
-           : plain && last == "float" ? std::optional(DType::Float32)
-                                      : DTypeFromName(last);
+  const Annotation declared = ReadAnnotation(annotation);
+  const std::optional<DType> want = declared.dtype;
+  if (annotation && (declared.python_scalar ? declared.has_dims : !want && !declared.any_tensor)) {
+    RefuseAnnotation(
+        annotation, "the annotation of a result is no type",
+        "asc.float32, asc.float32[N, M], asc.tensor, int, float, bool, or tuple[...] of "
+        "them",
+        {"tensor"});
+    return;
+  }
+  if (annotation && (declared.has_dims || declared.any_tensor) && result.IsScalar() && !shape) {
+    ErrorWithNote("result-mismatch", annotation->range,
+                  "the kernel declares a tensor here and returns " + Describe(result) +
+                      "; annotate it asc." + std::string(sema::Name(want.value_or(t))),
+                  where, "returned here");
+    return;
   }
   if (want) {
     if (!CheckDType(annotation->range, *want))
@@ -233,15 +333,12 @@ void Emitter::EmitResult(Value result, const std::string &name, const SourceRang
   std::vector<int64_t> result_shape = shape               ? *shape
                                       : result.IsTensor() ? result.tensor.Shape()
                                                           : std::vector<int64_t>{};
-  if (auto *sub = llvm::dyn_cast_or_null<syntax::Subscript>(annotation);
-      sub && want && result.IsTensor()) {
-    std::vector<const Expr *> dims;
-    if (auto *tuple = llvm::dyn_cast<syntax::Tuple>(sub->slice))
-      dims.assign(tuple->elts.begin(), tuple->elts.end());
-    else
-      dims = {sub->slice};
+  if (declared.has_dims && !declared.any_rank && result.IsTensor()) {
+    const std::vector<const Expr *> &dims = declared.dims;
     bool fits = dims.size() == result_shape.size();
     for (size_t i = 0; fits && i < dims.size(); ++i) {
+      if (llvm::isa<syntax::Slice>(dims[i]))
+        continue;
       auto d = EvalDim(dims[i]);
       fits = d && (!d->unknown.empty() || d->constant == result_shape[i]);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
 
@@ -70,28 +71,47 @@ Value LibraryAttribute(std::string_view module, std::string_view name) {
   return Value::Invalid();
 }
 
-std::string ClosestName(std::string_view name, const std::vector<std::string_view> &candidates) {
-  std::string_view best;
-  unsigned best_distance = name.size() < 4 ? 1 : 2;
-  for (std::string_view c : candidates) {
-    if (c == name || c.size() < 2)
-      continue;
+Suggestion ClosestName(std::string_view name, const std::vector<std::string_view> &candidates) {
+  auto sorted = [](std::string_view text) {
+    std::string letters(text);
+    std::sort(letters.begin(), letters.end());
+    return letters;
+  };
+  auto digits = [](std::string_view text) {
+    std::string kept;
+    std::copy_if(text.begin(), text.end(), std::back_inserter(kept),
+                 [](char c) { return c >= '0' && c <= '9'; });
+    return kept;
+  };
+  // One letter is little of any name that has three, two of one that has six; of a shorter one only
+  // where they changed places.
+  auto distance = [&](std::string_view candidate) -> unsigned {
+    unsigned most = name.size() < 6 && sorted(name) != sorted(candidate) ? 1 : 2;
     unsigned d = llvm::StringRef(name.data(), name.size())
-                     .edit_distance(llvm::StringRef(c.data(), c.size()), true, best_distance);
-    // Two letters of four are half of the name, unless they changed places.
-    if (d == 2 && name.size() == 4) {
-      std::string x(name), y(c);
-      std::sort(x.begin(), x.end());
-      std::sort(y.begin(), y.end());
-      if (x != y)
-        continue;
+                     .edit_distance(llvm::StringRef(candidate.data(), candidate.size()),
+                                    /*AllowReplacements=*/true, most);
+    return d <= most ? d : 0;
+  };
+  Suggestion best;
+  unsigned best_distance = 0;
+  for (std::string_view c : candidates) {
+    if (c == name || c == best.name || c.size() < 2 || name.size() < 2)
+      continue;
+    unsigned d = distance(c);
+    if (d == 0 || (!best.empty() && d > best_distance))
+      continue;
+    bool alone = best.empty() || d < best_distance;
+    if (!alone) {
+      best.certain = false;
+      continue;
     }
-    if (d <= best_distance && (best.empty() || d < best_distance)) {
-      best = c;
-      best_distance = d;
-    }
+    best_distance = d;
+    best.name = c;
+    // float23 may be float32, and exp3 neither exp nor exp2.
+    best.certain = name.size() >= 3 && digits(c) == digits(name) &&
+                   (d == 1 || name.size() >= 8 || sorted(c) == sorted(name));
   }
-  return std::string(best);
+  return best;
 }
 
 } // namespace pyasc::sema

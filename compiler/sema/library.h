@@ -109,8 +109,19 @@ const LibraryEntry *FindLibraryEntry(std::string_view name, uint8_t reach);
 // invalid value when there is none.
 Value LibraryAttribute(std::string_view module, std::string_view name);
 
-// The name of the table that is closest to a misspelt one, "" when none is close.
-std::string ClosestName(std::string_view name, const std::vector<std::string_view> &candidates);
+// What a misspelt name may have meant.
+struct Suggestion {
+  std::string name; // "" when nothing is near
+  // Surely meant: nothing else is as near, and little of the name differs. A fix may replace it.
+  bool certain = false;
+
+  bool empty() const { return name.empty(); }
+  // What to replace the name by, "" when it is not certain.
+  std::string Fix() const { return certain ? name : ""; }
+};
+
+// The candidate nearest to a name by edit distance, where that is small beside its length.
+Suggestion ClosestName(std::string_view name, const std::vector<std::string_view> &candidates);
 
 } // namespace pyasc::sema
 

@@ -347,7 +347,7 @@ constexpr ShapeRule kR = ShapeRule::Reduction;
 // clang-format off
 const LibraryEntry kTable[] = {
     {"sum", kReach, "x, axis=None, keepdims=False, dtype=None", DTypes::Any, kR, "sum; 16-bit floats in float32, integers in 64 bits", "np.sum(x, axis, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kSum},
-    {"prod", kReach, "x, axis=None, keepdims=False, dtype=None", DTypes::Any, kR, "product", "np.prod(x, axis, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kProd},
+    {"prod", kReach, "x, axis=None, keepdims=False, dtype=None", DTypes::Any, kR, "product", "np.prod(x, axis, keepdims=keepdims)", Lowering::Scalar, EmitReduction, nullptr, nullptr, kProd},
     {"max", kReach, "x, axis=None, keepdims=False", DTypes::Any, kR, "greatest; NaN if there is one", "np.max(x, axis, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kMax},
     {"min", kReach, "x, axis=None, keepdims=False", DTypes::Any, kR, "least; NaN if there is one", "np.min(x, axis, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kMin},
     {"amax", kAsc | kNumpy, "x, axis=None, keepdims=False", DTypes::Any, kR, "greatest; NaN if there is one", "np.max(x, axis, keepdims=keepdims)", Lowering::Vector, EmitReduction, nullptr, nullptr, kMax},

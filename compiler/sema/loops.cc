@@ -1,6 +1,7 @@
 // for and while.
 #include "compiler/sema/control.h"
 #include "compiler/sema/emitter.h"
+#include "compiler/sema/lint.h"
 
 #include "compiler/ir/asc_dialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -560,6 +561,10 @@ FlowEnd Emitter::EmitWhile(const While *s) {
         Value c = EvalTest(s->test);
         if (c.IsInvalid())
           return Ops(range).Int(DType::Bool, 0);
+        if (TestNeverChanges(*s))
+          Warn("endless-loop", s->test->range,
+               "nothing in the loop changes what is tested here: once it is true, the loop never "
+               "ends; change it in the body, or leave the loop by break");
         forever = c.IsConstant() && c.constant->i;
         for (std::string_view name : BoundNames())
           if (assigned.count(name))

@@ -23,6 +23,8 @@ using Sizes = std::map<std::string, int64_t, std::less<>>;
 constexpr int64_t kGeneral[] = {256, 384, 640, 896, 1152, 1408, 1664, 1920};
 constexpr int64_t kOdd[] = {7, 11, 13, 17, 19, 23, 29, 31};
 constexpr int64_t kEqual = 64;
+// No annotation needs sizes beyond this.
+constexpr int64_t kMostRaised = 4096;
 // A search through the types of open parameters ends here.
 constexpr size_t kMaxGuesses = 96;
 
@@ -48,10 +50,13 @@ private:
   void BindGivenSizes();
   std::optional<int64_t> Evaluate(const Expr *e, const Sizes &sizes) const;
   std::string Symbol(std::string_view name) const;
-  // Whether every annotated axis has a size of at least one; else the symbols of one that has not.
-  bool AllPositive(const Sizes &sizes, std::set<std::string> *culprits) const;
-  // Sizes from `choose`, raised until no axis is negative; nullopt: that cannot be.
-  std::optional<Sizes> MakeSizes(const std::function<int64_t(size_t)> &choose) const;
+  // An annotated axis without elements whose symbols are open; null when there is none.
+  const Expr *EmptyAxis(const Sizes &sizes) const;
+  // Raises one of the axis's symbols by the least that makes it greater.
+  bool Raise(const Expr *axis, Sizes &sizes) const;
+  // Sizes from `choose`, raised until every axis has elements. Where no sizes do that, the kernel
+  // is tried all the same: the compiler says what is wrong with it.
+  Sizes MakeSizes(const std::function<int64_t(size_t)> &choose) const;
   std::optional<v1::Argument> Annotated(const Parameter &p, const Sizes &sizes) const;
   std::vector<v1::Argument> Guesses(const Parameter &p) const;
   void AddSample(const Sizes &sizes, const std::vector<v1::Argument> &guesses);
@@ -124,11 +129,12 @@ std::optional<int64_t> Sampler::Evaluate(const Expr *e, const Sizes &sizes) cons
     auto it = sizes.find(Symbol(n->id));
     return it == sizes.end() ? std::nullopt : std::optional(it->second);
   }
-  if (auto *c = llvm::dyn_cast<syntax::Constant>(e); c && c->IsInt() && c->int_fits)
-    return static_cast<int64_t>(c->int_value);
+  if (auto *c = llvm::dyn_cast<syntax::Constant>(e); c && c->IsInt())
+    return c->int_fits && c->int_value <= INT64_MAX ? std::optional<int64_t>(c->int_value)
+                                                    : std::nullopt;
   if (auto *u = llvm::dyn_cast<UnaryOp>(e); u && u->op == UnaryOperator::USub) {
     auto x = Evaluate(u->operand, sizes);
-    return x ? std::optional(-*x) : std::nullopt;
+    return x && *x != INT64_MIN ? std::optional(-*x) : std::nullopt;
   }
   auto *b = llvm::dyn_cast<BinOp>(e);
   if (!b)
@@ -158,7 +164,7 @@ std::optional<int64_t> Sampler::Evaluate(const Expr *e, const Sizes &sizes) cons
   }
 }
 
-bool Sampler::AllPositive(const Sizes &sizes, std::set<std::string> *culprits) const {
+const Expr *Sampler::EmptyAxis(const Sizes &sizes) const {
   for (const Parameter &p : parameters_)
     for (const Expr *dim : p.annotation.dims) {
       std::optional<int64_t> size = Evaluate(dim, sizes);
@@ -166,31 +172,50 @@ bool Sampler::AllPositive(const Sizes &sizes, std::set<std::string> *culprits) c
         continue;
       Names reads;
       CollectReads(dim, reads);
-      bool open = false;
-      for (std::string_view name : reads)
-        if (std::string symbol = Symbol(name); !symbol.empty() && !given_sizes_.count(symbol)) {
-          culprits->insert(symbol);
-          open = true;
-        }
       // A size that is what it is: none is legal, and less the compiler's to complain of.
-      if (open)
-        return false;
+      for (std::string_view name : reads)
+        if (std::string symbol = Symbol(name); !symbol.empty() && !given_sizes_.count(symbol))
+          return dim;
     }
-  return true;
+  return nullptr;
 }
 
-std::optional<Sizes> Sampler::MakeSizes(const std::function<int64_t(size_t)> &choose) const {
+bool Sampler::Raise(const Expr *axis, Sizes &sizes) const {
+  std::optional<int64_t> now = Evaluate(axis, sizes);
+  Names reads;
+  CollectReads(axis, reads);
+  for (int64_t step = 1; step <= kMostRaised; step *= 2)
+    for (std::string_view name : reads) {
+      std::string symbol = Symbol(name);
+      auto it = sizes.find(symbol);
+      if (symbol.empty() || given_sizes_.count(symbol) || it == sizes.end())
+        continue;
+      // General sizes stay general.
+      int64_t unit = it->second % 128 == 0 ? 128 : 1;
+      Sizes raised = sizes;
+      raised[symbol] += unit * step;
+      std::optional<int64_t> size = Evaluate(axis, raised);
+      if (size && now && *size > *now) {
+        sizes = std::move(raised);
+        return true;
+      }
+    }
+  return false;
+}
+
+Sizes Sampler::MakeSizes(const std::function<int64_t(size_t)> &choose) const {
   Sizes sizes = given_sizes_;
   for (size_t i = 0; i < symbols_.size(); ++i)
     sizes.emplace(symbols_[i], choose(i));
-  for (int tries = 0; tries < 64; ++tries) {
-    std::set<std::string> culprits;
-    if (AllPositive(sizes, &culprits))
+  const Sizes chosen = sizes;
+  for (int tries = 0; tries < 256; ++tries) {
+    const Expr *axis = EmptyAxis(sizes);
+    if (!axis)
       return sizes;
-    for (const std::string &symbol : culprits)
-      ++sizes[symbol];
+    if (!Raise(axis, sizes))
+      break;
   }
-  return std::nullopt;
+  return chosen;
 }
 
 std::optional<v1::Argument> Sampler::Annotated(const Parameter &p, const Sizes &sizes) const {
@@ -298,16 +323,13 @@ KernelSamples Sampler::Run() {
       return [&table](size_t i) { return table[i % 8]; };
     };
     auto all = [](int64_t size) { return [size](size_t) { return size; }; };
-    for (const std::optional<Sizes> &sizes : {MakeSizes(from(kGeneral)), MakeSizes(all(kEqual)),
-                                              MakeSizes(from(kOdd)), MakeSizes(all(1))})
-      if (sizes)
-        AddSample(*sizes, {});
+    for (const Sizes &sizes : {MakeSizes(from(kGeneral)), MakeSizes(all(kEqual)),
+                               MakeSizes(from(kOdd)), MakeSizes(all(1))})
+      AddSample(sizes, {});
     return std::move(out_);
   }
   // All open parameters alike first, then all combinations.
-  std::optional<Sizes> sizes = MakeSizes([](size_t) { return kEqual; });
-  if (!sizes)
-    return std::move(out_);
+  const Sizes sizes = MakeSizes([](size_t) { return kEqual; });
   std::vector<std::vector<v1::Argument>> choices;
   size_t longest = 0;
   for (const Parameter &p : parameters_)
@@ -319,7 +341,7 @@ KernelSamples Sampler::Run() {
     std::vector<v1::Argument> guesses;
     for (size_t i = 0; i < choices.size(); ++i)
       guesses.push_back(choices[i][index(i) % choices[i].size()]);
-    AddSample(*sizes, guesses);
+    AddSample(sizes, guesses);
   };
   for (size_t k = 0; k < longest; ++k)
     pick([&](size_t) { return k; });
@@ -350,6 +372,7 @@ std::vector<KernelSamples> SampleSignatures(mlir::MLIRContext &context,
       out.push_back(Sampler(scope, request, *kernel).Run());
     return out;
   }
+  WarnOfMissedKernels(scope, diags);
   const std::vector<const FunctionDef *> &kernels = scope.files[0].kernels;
   for (size_t i = 0; i < kernels.size(); ++i) {
     // As in Python, the last definition of a name counts.

@@ -3,6 +3,8 @@
 #include "compiler/sema/signature.h"
 #include "compiler/sema/emitter.h"
 
+#include <algorithm>
+
 namespace pyasc::sema {
 
 using namespace syntax;
@@ -71,6 +73,9 @@ Annotation ReadAnnotation(const Expr *annotation) {
 
 bool Emitter::ReadDecorators(const FunctionDef &kernel) {
   bool ok = true;
+  // Those after the second are for launches from Python, and mean nothing here.
+  const std::vector<std::string_view> options = {"precision", "debug",   "target",  "soc",
+                                                 "server",    "timeout", "sanitize"};
   for (const Expr *d : kernel.decorator_list) {
     auto *call = llvm::dyn_cast<Call>(d);
     if (!IsKernelDecorator(d)) {
@@ -101,20 +106,17 @@ bool Emitter::ReadDecorators(const FunctionDef &kernel) {
         Error("unknown-option", k->range,
               "the option '" + std::string(k->arg) + "' needs a constant");
         ok = false;
-      } else if (k->arg != "target" && k->arg != "soc" && k->arg != "server" &&
-                 k->arg != "timeout") {
-        // Those above are for launches from Python, and mean nothing here.
-        std::string close =
-            ClosestName(k->arg, {"precision", "debug", "target", "soc", "server", "timeout"});
+      } else if (std::find(options.begin(), options.end(), k->arg) == options.end()) {
+        Suggestion close = ClosestName(k->arg, options);
         SourceRange name = k->range;
         name.end_line = name.line;
         name.end_column = name.column + static_cast<uint32_t>(k->arg.size());
         ErrorWithFix("unknown-option", name,
                      "@asc.kernel has no option '" + std::string(k->arg) + "'" +
-                         (close.empty() ? "; it has precision, debug, target, soc, server and "
-                                          "timeout"
-                                        : "; did you mean '" + close + "'?"),
-                     name, close);
+                         (close.empty() ? "; it has precision, debug, target, soc, server, "
+                                          "timeout and sanitize"
+                                        : "; did you mean '" + close.name + "'?"),
+                     name, close.Fix());
         ok = false;
       }
     }
@@ -131,6 +133,21 @@ std::string_view Emitter::SymbolOf(std::string_view name) const {
 }
 
 std::optional<Emitter::LinearDim> Emitter::EvalDim(const Expr *e) {
+  // A size beyond 64 bits is no size of anything.
+  bool overflow = false;
+  auto add = [&](int64_t a, int64_t b) {
+    int64_t sum = 0;
+    overflow |= __builtin_add_overflow(a, b, &sum);
+    return sum;
+  };
+  auto multiply = [&](int64_t a, int64_t b) {
+    int64_t product = 0;
+    overflow |= __builtin_mul_overflow(a, b, &product);
+    return product;
+  };
+  auto checked = [&](const LinearDim &d) {
+    return overflow ? std::nullopt : std::optional<LinearDim>(d);
+  };
   if (auto *n = llvm::dyn_cast<syntax::Name>(e)) {
     const ModuleName *global = scope_.Find(kernel_->range.file, n->id);
     if (global && global->value.IsConstantInt())
@@ -140,17 +157,20 @@ std::optional<Emitter::LinearDim> Emitter::EvalDim(const Expr *e) {
       return LinearDim{it->second.first, "", 0};
     return LinearDim{0, symbol, 1};
   }
-  if (auto *c = llvm::dyn_cast<syntax::Constant>(e); c && c->IsInt() && c->int_fits)
-    return LinearDim{static_cast<int64_t>(c->int_value), "", 0};
+  if (auto *c = llvm::dyn_cast<syntax::Constant>(e); c && c->IsInt())
+    return c->int_fits && c->int_value <= INT64_MAX
+               ? std::optional(LinearDim{static_cast<int64_t>(c->int_value), "", 0})
+               : std::nullopt;
   if (auto *u = llvm::dyn_cast<UnaryOp>(e); u && u->op == UnaryOperator::USub) {
     auto x = EvalDim(u->operand);
     if (!x)
       return std::nullopt;
-    return LinearDim{-x->constant, x->unknown, -x->factor};
+    return checked({multiply(x->constant, -1), x->unknown, multiply(x->factor, -1)});
   }
   auto *b = llvm::dyn_cast<BinOp>(e);
   if (!b) {
-    Value v = FoldModuleExpr(kernel_->range.file, e);
+    // What does not fold is no size, whatever is wrong with it.
+    Value v = TryFoldModuleExpr(kernel_->range.file, e);
     if (v.IsConstantInt())
       return LinearDim{static_cast<int64_t>(v.constant->i), "", 0};
     return std::nullopt;
@@ -170,20 +190,24 @@ std::optional<Emitter::LinearDim> Emitter::EvalDim(const Expr *e) {
     if (both && x->unknown != y->unknown)
       return LinearDim{0, unknown, 0}; // two unknowns: not yet
     int64_t sign = b->op == Operator::Add ? 1 : -1;
-    return LinearDim{x->constant + sign * y->constant, unknown, x->factor + sign * y->factor};
+    return checked({add(x->constant, multiply(sign, y->constant)), unknown,
+                    add(x->factor, multiply(sign, y->factor))});
   }
   case Operator::Mult:
     if (both)
       return LinearDim{0, unknown, 0};
-    if (y->unknown.empty())
-      return LinearDim{x->constant * y->constant, unknown, x->factor * y->constant};
-    return LinearDim{x->constant * y->constant, unknown, y->factor * x->constant};
+    return checked(
+        {multiply(x->constant, y->constant), unknown,
+         y->unknown.empty() ? multiply(x->factor, y->constant) : multiply(y->factor, x->constant)});
   case Operator::FloorDiv:
   case Operator::Mod:
     if (!unknown.empty())
       return LinearDim{0, unknown, 0};
     if (y->constant == 0)
       return std::nullopt;
+    if (y->constant == -1) // whose quotient may overflow
+      return b->op == Operator::Mod ? LinearDim{0, "", 0}
+                                    : checked({multiply(x->constant, -1), "", 0});
     if (b->op == Operator::FloorDiv)
       return LinearDim{floor_div(x->constant, y->constant), "", 0};
     return LinearDim{x->constant - y->constant * floor_div(x->constant, y->constant), "", 0};
@@ -256,7 +280,8 @@ bool Emitter::BindShapes(const std::vector<Parameter> &parameters) {
         auto linear = EvalDim(d.expr);
         if (!linear) {
           Error("bad-annotation", d.expr->range,
-                "an axis of a shape is a number, a name, or arithmetic on them");
+                "an axis of a shape is a number, a name such as N, or arithmetic (+ - * // %) on "
+                "them");
           ok = false;
         } else if (linear->unknown.empty()) {
           if (linear->constant < 0) {
@@ -269,8 +294,10 @@ bool Emitter::BindShapes(const std::vector<Parameter> &parameters) {
             ok = false;
           }
         } else if (linear->factor != 0) {
-          int64_t rest = actual - linear->constant;
-          if (rest % linear->factor != 0 || rest / linear->factor < 0) {
+          int64_t rest = 0;
+          bool overflow = __builtin_sub_overflow(actual, linear->constant, &rest);
+          if (overflow || (linear->factor == -1 && rest == INT64_MIN) ||
+              rest % linear->factor != 0 || rest / linear->factor < 0) {
             Error("dim-mismatch", d.expr->range,
                   "parameter '" + std::string(d.parameter->arg->arg) + "' has size " +
                       std::to_string(actual) + " on axis " + std::to_string(d.axis) +
@@ -290,9 +317,19 @@ bool Emitter::BindShapes(const std::vector<Parameter> &parameters) {
     }
   }
   for (const Pending &d : pending) {
+    Names reads;
+    CollectReads(d.expr, reads);
+    std::string unknown;
+    for (std::string_view n : reads) {
+      const ModuleName *global = scope_.Find(kernel_->range.file, n);
+      if (symbols_.count(SymbolOf(n)) || (global && global->value.IsConstantInt()))
+        continue;
+      unknown += (unknown.empty() ? "'" : " and '") + std::string(n) + "'";
+    }
     Error("bad-annotation", d.expr->range,
-          "the sizes in this axis cannot be told from the arguments' shapes; name one of them in "
-          "another parameter");
+          "the arguments' shapes do not tell " + unknown +
+              ": an axis may be arithmetic on sizes that stand alone somewhere; give each an axis "
+              "of its own in another parameter, as N in asc.float32[N]");
     ok = false;
   }
   return ok;
@@ -348,7 +385,7 @@ bool Emitter::BindParameters(const FunctionDef &kernel, std::vector<Parameter> &
     std::vector<std::string_view> names;
     for (const auto &[arg, default_value] : ParametersOf(a))
       names.push_back(arg->arg);
-    std::string close = ClosestName(name, names);
+    std::string close = ClosestName(name, names).name;
     std::string all;
     for (std::string_view n : names)
       all += (all.empty() ? "" : ", ") + std::string(n);
@@ -360,6 +397,29 @@ bool Emitter::BindParameters(const FunctionDef &kernel, std::vector<Parameter> &
     ok = false;
   }
   return ok && BindShapes(out);
+}
+
+// An annotation that is no type: what was meant, or what there is (`types`). `others` may be meant
+// beside the dtypes.
+void Emitter::RefuseAnnotation(const Expr *annotation, const std::string &message,
+                               std::string_view types, std::vector<std::string_view> others) {
+  for (int t = 0; t <= static_cast<int>(DType::Float64); ++t)
+    others.push_back(sema::Name(static_cast<DType>(t)));
+  const Expr *base = annotation;
+  if (auto *sub = llvm::dyn_cast<syntax::Subscript>(annotation))
+    base = sub->value;
+  Suggestion close = ClosestName(LastName(base), others);
+  SourceRange at = base->range;
+  if (auto *a = llvm::dyn_cast<syntax::Attribute>(base))
+    at = a->attr_range;
+  else if (!close.empty())
+    close.name = "asc." + close.name;
+  diag::DiagnosticBuilder d =
+      diags_.Error("bad-annotation", at,
+                   message + (close.empty() ? "; use " + std::string(types)
+                                            : "; did you mean '" + close.name + "'?"));
+  if (close.certain)
+    d.FixIt(at, close.name);
 }
 
 bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
@@ -377,26 +437,10 @@ bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
     return false;
   };
   if (annotation && !dtype && !is_constexpr && !any_tensor) {
-    std::vector<std::string_view> names = {"tensor", "constexpr"};
-    for (int t = 0; t <= static_cast<int>(DType::Float64); ++t)
-      names.push_back(sema::Name(static_cast<DType>(t)));
-    std::string close = ClosestName(type_name, names);
-    const Expr *base = annotation;
-    if (auto *sub = llvm::dyn_cast<syntax::Subscript>(annotation))
-      base = sub->value;
-    SourceRange at = base->range;
-    if (auto *a = llvm::dyn_cast<syntax::Attribute>(base))
-      at = a->attr_range;
-    else if (!close.empty())
-      close = "asc." + close;
-    diag::DiagnosticBuilder d = diags_.Error(
-        "bad-annotation", at,
-        "the annotation of parameter '" + name + "' is no type" +
-            (close.empty() ? "; use asc.float32, asc.float32[N, M], asc.tensor, asc.constexpr, "
-                             "int, float or bool"
-                           : "; did you mean '" + close + "'?"));
-    if (!close.empty())
-      d.FixIt(at, close);
+    RefuseAnnotation(
+        annotation, "the annotation of parameter '" + name + "' is no type",
+        "asc.float32, asc.float32[N, M], asc.tensor, asc.constexpr, int, float or bool",
+        {"tensor", "constexpr"});
     return false;
   }
   if (python_scalar && has_dims)
@@ -460,9 +504,10 @@ bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
       std::string is = python_scalar ? std::string(type_name) : std::string(sema::Name(want));
       std::string hint;
       if (IsFloat(want) && IsInteger(*t))
-        hint = "; write the number with a point (2.0), or annotate the parameter float";
+        hint = "; pass a float, such as 1.0 for 1 (annotated float, it takes both, and no arrays)";
       else if (IsInteger(want) && IsFloat(*t))
-        hint = "; pass a whole number, or annotate the parameter float";
+        hint = python_scalar ? "; pass a whole number, or annotate the parameter float"
+                             : "; pass a whole number, or annotate it asc.float32";
       return fail("type-mismatch", "parameter '" + name + "' is " + is + ", and the argument is " +
                                        PythonKind(*t) + hint);
     }

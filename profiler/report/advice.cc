@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -85,15 +86,16 @@ double Floor(const v1::ProfileReport &report) {
   return report.rooflines_size() > 0 ? std::min(1.0, report.rooflines(0).fraction()) : 0;
 }
 
-bool IsParallel(const v1::LoweredStatement &statement) {
-  return statement.cores_reason() != "the loop is not parallel" &&
-         statement.cores_reason() != "the step is no loop";
-}
+// Statements that are no loop, such as the store of one number, have nothing that cores could
+// share.
+constexpr std::string_view kNoLoop = "the step is no loop";
 
 std::string CoresClause(const v1::LoweredStatement &statement, int64_t available) {
   if (statement.cores() <= 0 || statement.cores() * 2 > available)
     return "";
-  if (!IsParallel(statement))
+  if (statement.cores_reason() == kNoLoop)
+    return "one core does it, since it is a single step and no loop";
+  if (statement.cores_reason() == "the loop is not parallel")
     return absl::StrFormat("1 of %d cores runs it: where iterations do not need one another, "
                            "write asc.parallel_for",
                            available);

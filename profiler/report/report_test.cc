@@ -260,6 +260,14 @@ TEST(Advice, AParallelLoopIsNotToldToBecomeOne) {
   EXPECT_THAT(report.verdict().advice(0).text(), HasSubstr("write asc.parallel_for"));
 }
 
+// y[0] = x.sum()
+TEST(Advice, AStepThatIsNoLoopIsNotToldToBecomeAParallelOne) {
+  v1::ProfileReport report = Scalar({ScalarStatement(4, "why", 1, "the step is no loop")});
+  ASSERT_EQ(report.verdict().advice_size(), 1);
+  EXPECT_THAT(report.verdict().advice(0).text(), testing::Not(HasSubstr("asc.parallel_for")));
+  EXPECT_THAT(report.verdict().advice(0).text(), HasSubstr("a single step and no loop"));
+}
+
 TEST(Summarize, GivesQuartilesByInterpolation) {
   v1::Samples samples = Summarize({4, 1, 3, 2});
   EXPECT_DOUBLE_EQ(samples.min_us(), 1);

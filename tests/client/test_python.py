@@ -308,7 +308,12 @@ def test_what_is_no_constant_is_refused_by_name(fake):
                          (uses_array, "'array', a ndarray"), (uses_module, "os.getpid")):
         with pytest.raises(asc.CaptureError) as error:
             kernel(np.zeros(1))
-        assert name in str(error.value)
+        # The line of the use, with a caret below what is used.
+        text = str(error.value)
+        line = kernel.__pyasc_function__.__code__.co_firstlineno + 2
+        assert name in text and f"{error.value.path}:{line}:" in text and error.value.line == line
+        code, under = text.split("\n")[1:]
+        assert code[under.index("^"):].startswith(name.split("'")[1] if "'" in name else name)
     assert not fake.compile_requests
 
 

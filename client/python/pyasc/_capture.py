@@ -31,8 +31,9 @@ class FunctionSource:
         try:
             lines, first = inspect.getsourcelines(function)
         except (OSError, TypeError) as error:
-            raise CaptureError(f"the source of '{function.__name__}' cannot be found ({error}); "
-                               "kernels and their helpers have to stand in a file") from None
+            raise CaptureError(f"{self.path}:{function.__code__.co_firstlineno}: error: the source "
+                               f"of '{function.__name__}' cannot be found ({error}); kernels and "
+                               "their helpers have to stand in a file") from None
         indent = len(lines[0]) - len(lines[0].lstrip())
         self.indent = indent
         dedented = [line[indent:] if line[:indent].isspace() or not indent else line
@@ -40,17 +41,41 @@ class FunctionSource:
         try:
             tree = ast.parse("".join(dedented))
         except SyntaxError as error:
-            raise CaptureError(f"the source of '{function.__name__}' cannot be read on its own: "
-                               f"{error}") from None
+            raise CaptureError(f"{self.path}:{first + (error.lineno or 1) - 1}: error: the source of "
+                               f"'{function.__name__}' cannot be read on its own: {error.msg}") \
+                from None
         node = tree.body[0]
         if not isinstance(node, ast.FunctionDef):
-            raise CaptureError(f"'{function.__name__}' is no function made by def; kernels cannot "
-                               "call it")
+            raise CaptureError(f"{self.path}:{first}: error: '{function.__name__}' is no function "
+                               "made by def; kernels cannot call it")
         self.node = node
+        self._text, self._first = dedented, first
         # Decorators are Python's business; the kernel's one is written anew.
         self.lines = [line.rstrip("\r\n") for line in dedented[node.lineno - 1:]]
         self.first_line = first + node.lineno - 1
-        self.reads = list(_names_read(node, self._freeze_defaults()))
+        self._places = dict(_names_read(node, self._freeze_defaults()))
+        self.reads = list(self._places)
+
+    def error(self, message, name=""):
+        """A CaptureError at the first place that reads `name`, perhaps dotted; else at the def."""
+        wanted = tuple(name.split("."))
+        node = next((node for path, node in self._places.items()
+                     if path[:len(wanted)] == wanted), None)
+        node = node or next((n for path, n in self._places.items() if path[0] == wanted[0]), None)
+        at = node or self.node
+        line = self._text[at.lineno - 1].rstrip("\r\n")
+        begin = len(line.encode()[:at.col_offset].decode(errors="replace"))
+        end = begin + 1
+        if node is not None and node.end_lineno == node.lineno:
+            end = len(line.encode()[:node.end_col_offset].decode(errors="replace"))
+        elif node is None:
+            begin = line.find(self.node.name, begin)
+            end = begin + len(self.node.name)
+        number = self._first + at.lineno - 1
+        under = " " * (self.indent + begin) + "^" + "~" * (end - begin - 1)
+        return CaptureError(f"{self.path}:{number}:{self.indent + begin + 1}: error: {message}\n"
+                            f"{number:5} | {' ' * self.indent}{line}\n      | {under}",
+                            self.path, number)
 
     def _freeze_defaults(self):
         """Python computes a default where the function is defined; later assignments to what it
@@ -81,7 +106,7 @@ class FunctionSource:
 
 def _names_read(node, left_out):
     """Names, as tuples of a dotted path, that a function reads and does not bind itself, but for
-    those in the expressions `left_out`."""
+    those in the expressions `left_out`; each with the first expression that reads it."""
     bound = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
     for child in ast.walk(node):
         if isinstance(child, ast.Name) and not isinstance(child.ctx, ast.Load):
@@ -99,7 +124,7 @@ def _names_read(node, left_out):
             dotted = (base.id, *reversed(path))
             if base.id not in bound and dotted not in seen:
                 seen.add(dotted)
-                yield dotted
+                yield dotted, child
             return
         for grandchild in ast.iter_child_nodes(child):
             yield from visit(grandchild)
@@ -126,8 +151,8 @@ class Capture:
         self.contents = [self._content(path) for path in self._order]
         size = sum(len(content) for content, _ in self.contents)
         if size > MAX_SOURCE_BYTES:
-            raise CaptureError(f"'{self.kernel}' and what it reaches have {size} bytes of source; "
-                               "1 MiB is the limit")
+            raise kernel_source.error(f"'{self.kernel}' and what it reaches have {size} bytes of "
+                                      "source; 1 MiB is the limit")
         self.constants = tuple(sorted(
             (self._order.index(path), name, type(value).__name__, repr(value))
             for (path, name), value in self._constants.items()))
@@ -201,8 +226,8 @@ class Capture:
         file = self._file(source.path)
         known = file.functions.get(name)
         if known is not None and known.function is not source.function:
-            raise CaptureError(f"two different functions are named '{name}' in {source.path}; "
-                               "rename one of them")
+            raise source.error(f"two different functions are named '{name}' in {source.path}; "
+                               f"rename one of them (the other is at line {known.first_line})")
         if known is not None:
             return
         self._bind(source, name, ("function", id(source.function)))
@@ -225,38 +250,40 @@ class Capture:
         if module.__name__ == "pyasc":
             self._import(source, name, f"import pyasc as {name}")
             if len(path) > 1 and not hasattr(module, path[1]):
-                raise CaptureError(f"'{source.function.__name__}' uses {'.'.join(path[:2])}, which "
-                                   "pyasc does not have")
+                raise source.error(f"'{source.function.__name__}' uses {'.'.join(path[:2])}, which "
+                                   "pyasc does not have", ".".join(path))
             return
         if module.__name__ in ("numpy", "math"):
             self._import(source, name, f"import {module.__name__} as {name}")
             return
         if len(path) == 1:
-            raise CaptureError(f"'{source.function.__name__}' uses the module '{name}' as a value")
+            raise source.error(f"'{source.function.__name__}' uses the module '{name}' as a value",
+                               name)
         value = getattr(module, path[1], _MISSING)
         dotted = ".".join(path[:2])
         if value is _MISSING:
-            raise CaptureError(f"'{source.function.__name__}' uses {dotted}, which the module does "
-                               "not have")
+            raise source.error(f"'{source.function.__name__}' uses {dotted}, which the module does "
+                               "not have", dotted)
         if inspect.ismodule(value):
-            raise CaptureError(f"'{source.function.__name__}' uses {'.'.join(path)}; import the "
-                               f"name itself: from {dotted} import ...")
+            raise source.error(f"'{source.function.__name__}' uses {'.'.join(path)}; import the "
+                               f"name itself: from {dotted} import ...", dotted)
         self._import(source, name, f"import {_module_word(module.__name__)} as {name}", "module")
         function = _function_of(value)
         if function is not None:
             helper = self._sources(function)
             if function.__name__ != path[1]:
-                raise CaptureError(f"{dotted} is another name of {function.__name__}; call it by "
-                                   "that")
+                raise source.error(f"{dotted} is another name of {function.__name__}; call it by "
+                                   "that", dotted)
             if helper.path == source.path:
-                raise CaptureError(f"{dotted} stands in the file that uses it; call it by its name")
-            self._lookups.append((source.path, path[1], helper.path))
+                raise source.error(f"{dotted} stands in the file that uses it; call it by its name",
+                                   dotted)
+            self._lookups.append((source, path[1], helper.path))
             self._add_function(helper, function.__name__)
         elif _is_constant(value):
             where = getattr(module, "__file__", None) or module.__name__
             self._file(where)
-            self._lookups.append((source.path, path[1], where))
-            self._set_constant(where, path[1], value, dotted)
+            self._lookups.append((source, path[1], where))
+            self._set_constant(source, where, path[1], value, dotted)
         else:
             self._refuse(source, dotted, value)
 
@@ -272,7 +299,7 @@ class Capture:
             self._capture_function(source, name, function)
         elif _is_constant(value):
             self._bind(source, name, ("constant", type(value), repr(value)))
-            self._set_constant(source.path, name, value, name)
+            self._set_constant(source, source.path, name, value, name)
         elif isinstance(value, (types.DType, types.Marker)):
             self._import(source, name, f"from pyasc import {value.name} as {name}")
         elif isinstance(value, types.TensorType):
@@ -292,27 +319,26 @@ class Capture:
         helper = self._sources(function)
         if helper.path == source.path:
             if function.__name__ != name:
-                raise CaptureError(f"'{source.function.__name__}' calls '{name}', another name of "
-                                   f"'{function.__name__}'; call it by that")
+                raise source.error(f"'{source.function.__name__}' calls '{name}', another name of "
+                                   f"'{function.__name__}'; call it by that", name)
         else:
             module = _module_word(function.__module__)
             self._import(source, name, f"from {module} import {function.__name__} as {name}",
                          "module")
-            self._lookups.append((source.path, function.__name__, helper.path))
+            self._lookups.append((source, function.__name__, helper.path))
         self._add_function(helper, function.__name__)
 
     def _refuse(self, source, name, value):
-        raise CaptureError(
-            f"kernel function '{source.function.__name__}' ({source.path}:{source.first_line}) uses "
-            f"'{name}', a {type(value).__name__}, which is no constant of a kernel; numbers, bools, "
-            "tuples of them, dtypes and functions may be used from outside, anything else is passed "
-            "as an argument")
+        raise source.error(
+            f"kernel function '{source.function.__name__}' uses '{name}', a {type(value).__name__}, "
+            "which is no constant of a kernel; numbers, bools, tuples of them, dtypes and functions "
+            "may be used from outside, anything else is passed as an argument", name)
 
     def _bind(self, source, name, meaning):
         names = self._file(source.path).names
         if names.setdefault(name, meaning) != meaning:
-            raise CaptureError(f"functions of {source.path} that the kernel reaches use '{name}' for "
-                               "different things; rename one of them")
+            raise source.error(f"functions of {source.path} that the kernel reaches use '{name}' for "
+                               "different things; rename one of them", name)
 
     def _import(self, source, name, line, kind="library"):
         self._bind(source, name, (kind, line))
@@ -323,10 +349,10 @@ class Capture:
         # Inside a literal a dtype is written asc.float32.
         self._file(source.path).epilogue[f"{name} = {text}"] = None
 
-    def _set_constant(self, path, name, value, shown):
+    def _set_constant(self, source, path, name, value, shown):
         value = _plain(value)
         if isinstance(value, int) and not isinstance(value, bool) and not -2**63 <= value < 2**63:
-            raise CaptureError(f"the constant '{shown}' = {value} does not fit into 64 bits")
+            raise source.error(f"the constant '{shown}' does not fit into 64 bits", shown)
         self._constants[(path, name)] = value
 
     def _check_ambiguity(self):
@@ -335,9 +361,10 @@ class Capture:
             for path, file in self._files.items():
                 meaning = file.names.get(name, ("none",))[0]
                 found = (path, name) in self._constants or meaning not in ("none", "module")
-                if found and path not in (user, target):
-                    raise CaptureError(f"'{name}' of {target}, which {user} uses, has a namesake in "
-                                       f"{path} that the kernel reaches too; rename one of them")
+                if found and path not in (user.path, target):
+                    raise user.error(f"'{name}' of {target}, which is used here, has a namesake in "
+                                     f"{path} that the kernel reaches too; rename one of them",
+                                     name)
 
     def _content(self, path):
         file = self._files[path]
@@ -352,15 +379,15 @@ class Capture:
             at = first + len(lines)
             if source.first_line < at:
                 # Only a def on the very line of another one comes here.
-                raise CaptureError(f"'{source.function.__name__}' shares a line with another "
+                raise source.error(f"'{source.function.__name__}' shares a line with another "
                                    "function; give it lines of its own")
             lines += [""] * (source.first_line - at)
             if source is self._kernel_source:
                 if lines and not lines[-1].strip():
                     lines[-1] = "@asc.kernel"
                 else:
-                    raise CaptureError(f"the line above 'def {self.kernel}' in {path} has to be "
-                                       "empty or its decorator's")
+                    raise source.error(f"the line above 'def {self.kernel}' has to be empty or its "
+                                       "decorator's")
             lines += source.lines
         lines += file.epilogue
         return "\n".join(lines).encode() + b"\n", first

@@ -15,7 +15,12 @@ class CompileError(PyascError):
 
 
 class CaptureError(PyascError):
-    """The kernel uses something of the program around it that cannot be sent to the compiler."""
+    """The kernel uses something of the program around it that cannot be sent to the compiler. The
+    text shows the line that does; `path` and `line` say where it is ("" and 0: nowhere)."""
+
+    def __init__(self, text, path="", line=0):
+        super().__init__(text)
+        self.path, self.line = path, line
 
 
 class RunError(PyascError):

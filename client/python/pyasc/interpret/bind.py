@@ -120,9 +120,10 @@ class Binder:
                                or (want is BOOL) != (given.t is BOOL)):
                 hint = ""
                 if want.is_float and given.t.is_int:
-                    hint = "; write the number with a point (2.0), or annotate the parameter float"
+                    hint = "; pass a float, such as 1.0 for 1 (annotated float, it takes both, and no arrays)"
                 elif want.is_int and given.t.is_float:
-                    hint = "; pass a whole number, or annotate the parameter float"
+                    hint = "; pass a whole number, or annotate " + (
+                        "the parameter float" if python else "it asc.float32")
                 kind = {"bool": "a bool", "int64": "an int", "float32": "a float"}
                 raise self.fail(p, "type-mismatch", f"parameter '{p.name}' is "
                                 f"{name if python else want.name}, and the argument is "
@@ -246,16 +247,19 @@ class Binder:
                         progress = True
                 pending = later
         for p, d, _ in pending:
-            raise self.fault("bad-annotation", "the sizes in this axis cannot be told from the "
-                             "arguments' shapes; name one of them in another parameter", d)
+            unknown = " and ".join(f"'{n}'" for n in sorted(flow.reads_of(d))
+                                   if n not in self.symbols)
+            raise self.fault("bad-annotation", f"the arguments' shapes do not tell {unknown}: an axis "
+                             "may be arithmetic on sizes that stand alone somewhere; give each an "
+                             "axis of its own in another parameter, as N in asc.float32[N]", d)
 
     def bind_axis(self, item):
         p, d, axis = item
         actual = p.value.shape[axis]
         linear = self.linear(d)
         if linear is None:
-            raise self.fault("bad-annotation", "an axis of a shape is a number, a name, or "
-                             "arithmetic on them", d)
+            raise self.fault("bad-annotation", "an axis of a shape is a number, a name such as N, "
+                             "or arithmetic (+ - * // %) on them", d)
         constant, unknown, factor = linear
         if not unknown:
             if constant < 0:

@@ -120,7 +120,8 @@ def _check_index(k):
     elif is_tensor(k):
         if dtype_of(k) is BOOL:
             raise Fault("unsupported-mask", "indexing by a bool tensor would give a shape known only "
-                                            "at run time; use asc.where(mask, x, y)")
+                                            "at run time; choose element by element: to write "
+                                            "where a mask holds, y[:] = asc.where(mask, value, y)")
         raise Fault("unsupported-gather", "indexing by a tensor is not supported; use asc.take(x, "
                                           "indices, axis) or a loop")
     else:

@@ -19,7 +19,7 @@ OURS = ("pyasc", "asc")
 class File:
     def __init__(self, path, text, first_line=1):
         self.path, self.text, self.first_line = path, text, first_line
-        self.names, self.kernels = {}, []
+        self.names, self.kernels, self.first_function = {}, [], None
         self.lines = text.splitlines()
 
     def line(self, number):
@@ -70,6 +70,7 @@ class Program:
         names = ", ".join(k.node.name for k in kernels)
         if not kernels:
             raise Fault("no-kernel", "the file has no kernel; decorate a function with @asc.kernel",
+                        self.files[0].first_function or
                         ast.Pass(lineno=self.files[0].first_line, col_offset=0))
         if not name:
             if len(kernels) == 1:
@@ -112,9 +113,10 @@ class Program:
                 elif k.arg in ("precision", "debug"):
                     raise Fault("unknown-option", f"the option '{k.arg}' needs a constant", k,
                                 kernel.file)
-                elif k.arg not in ("target", "soc", "server", "timeout"):  # of launches alone
+                elif k.arg not in ("target", "soc", "server", "timeout", "sanitize"):  # launches' own
                     raise Fault("unknown-option", f"@asc.kernel has no option '{k.arg}'; it has "
-                                "precision, debug, target, soc, server and timeout", k, kernel.file)
+                                "precision, debug, target, soc, server, timeout and sanitize", k,
+                                kernel.file)
         return precision, debug
 
     def fold(self, file, node):
@@ -157,6 +159,8 @@ class Program:
         if file.first_line != 1:
             ast.increment_lineno(tree, file.first_line - 1)
         self._bind(index, file, tree.body)
+        file.first_function = next((s for s in statements(tree.body)
+                                    if isinstance(s, ast.FunctionDef)), None)
         for s in ast.walk(tree):
             if isinstance(s, ast.FunctionDef) and any(map(_is_kernel_decorator, s.decorator_list)):
                 file.kernels.append(Function(s, index))

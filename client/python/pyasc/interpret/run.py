@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from . import dtypes, library, ops, runtime
-from .bind import Binder, last_name, parameters_of
+from .bind import PYTHON, TENSOR_NAMES, Binder, last_name, parameters_of
 from .context import CONTEXT
 from .dtypes import BFLOAT16, BOOL, FLOAT32, INT64
 from .errors import Diagnostic, Fault, Place
@@ -156,13 +156,17 @@ class Compiled:
 
     def _results(self, value, translator, binder):
         """[(name, dtype)], after checks against the annotation."""
-        if value is None:
-            return []
         node = self.function.node
+        if value is None:
+            if node.returns is not None and not _is_none(node.returns):
+                raise Fault("missing-return", "the kernel declares a result here and returns nothing; "
+                            "return it, or drop the annotation", node.returns, self.function.file)
+            return []
         where = getattr(translator, "result_node", None) or _return_node(node)
         try:
             values = list(value) if is_sequence(value) else [value]
-            returns = self._annotations(node.returns, len(values), is_sequence(value))
+            returns = [None] * len(values) if node.returns is None else \
+                self._annotations(node.returns, value, len(values))
             out = []
             for i, (v, r) in enumerate(zip(values, returns)):
                 name = f"return.{i}" if is_sequence(value) else "return"
@@ -173,32 +177,57 @@ class Compiled:
                 fault.node, fault.file = where, self.function.file
             raise
 
-    @staticmethod
-    def _annotations(returns, n, sequence):
-        if not sequence:
-            return [returns]
-        each = []
+    def _annotations(self, returns, value, n):
+        """The annotation of each result."""
+        def wrong(message):
+            return Fault("result-mismatch", message, returns, self.function.file)
+
+        each, is_tuple, any_count = [returns], False, False
         if isinstance(returns, ast.Tuple):
-            each = returns.elts
+            each, is_tuple = returns.elts, True
         elif isinstance(returns, ast.Subscript) and last_name(returns.value) in ("tuple", "Tuple"):
-            each = returns.slice.elts if isinstance(returns.slice, ast.Tuple) else []
-        return list(each) if len(each) == n else [None] * n
+            each = returns.slice.elts if isinstance(returns.slice, ast.Tuple) else [returns.slice]
+            is_tuple = True
+            any_count = len(each) == 2 and isinstance(each[1], ast.Constant) and \
+                each[1].value is Ellipsis
+            each = each[:1] * n if any_count else each
+        elif last_name(returns) in ("tuple", "Tuple"):
+            each, is_tuple = [None] * n, True
+        if _is_none(returns):
+            raise wrong(f"the kernel declares that it returns nothing, and returns {describe(value)}")
+        if is_sequence(value) and not is_tuple:
+            raise wrong(f"the kernel declares one result here and returns a tuple of {n}")
+        if not is_sequence(value) and is_tuple:
+            raise wrong(f"the kernel declares a tuple of results here and returns {describe(value)}")
+        if len(each) != n:
+            raise wrong(f"the kernel declares {len(each)} results here and returns {n}")
+        return each
 
     def _result(self, v, annotation, binder):
         if not is_number(v):
             raise Fault("type-mismatch", "a kernel returns numbers, tensors and tuples of them, not "
                                          f"{describe(v)}")
-        base = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+        has_dims = isinstance(annotation, ast.Subscript)
+        base = annotation.value if has_dims else annotation
         t = dtype_of(strong(v) if is_scalar(v) else v)
         if base is not None:
-            python = {"int": INT64, "float": FLOAT32} if isinstance(base, ast.Name) else {}
-            want = python.get(last_name(base)) or dtypes.BY_NAME.get(last_name(base))
+            name, file = last_name(base), self.function.file
+            plain = isinstance(base, ast.Name) and name in PYTHON
+            any_tensor = name in TENSOR_NAMES
+            want = PYTHON[name] if plain else dtypes.BY_NAME.get(name)
+            if plain and has_dims or want is None and not any_tensor:
+                raise Fault("bad-annotation", "the annotation of a result is no type; use "
+                            "asc.float32, asc.float32[N, M], asc.tensor, int, float, bool, or "
+                            "tuple[...] of them", annotation, file)
+            if (has_dims or any_tensor) and is_scalar(v) and not self.elementwise:
+                raise Fault("result-mismatch", "the kernel declares a tensor here and returns "
+                            f"{describe(v)}", annotation, file)
             if want is not None:
                 binder.check_dtype(want, annotation)
                 ops.check_store(v, want, "the result")
                 t = want
-                if isinstance(annotation, ast.Subscript) and is_tensor(v):
-                    self._check_result_shape(v, annotation, binder)
+            if has_dims and is_tensor(v):
+                self._check_result_shape(v, annotation, binder)
         if self.elementwise and is_tensor(v):
             raise Fault("type-mismatch", "a kernel of scalars that is applied to arrays must return "
                                          f"scalars, not {describe(v)}")
@@ -208,8 +237,12 @@ class Compiled:
     def _check_result_shape(v, annotation, binder):
         s = annotation.slice
         dims = list(s.elts) if isinstance(s, ast.Tuple) else [s]
+        if len(dims) == 1 and isinstance(dims[0], ast.Constant) and dims[0].value is Ellipsis:
+            return
         fits = len(dims) == len(v.shape)
         for d, have in zip(dims, v.shape):
+            if isinstance(d, ast.Slice):
+                continue
             linear = binder.linear(d)
             fits = fits and linear is not None and (bool(linear[1]) or have in (None, linear[0]))
         if not fits:
@@ -302,6 +335,10 @@ class Compiled:
                 found = (self.codes[code], traceback.tb_lineno, at)
             traceback = traceback.tb_next
         return found
+
+
+def _is_none(node):
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _return_node(function):

@@ -26,14 +26,14 @@ def module_attribute(module, name):
 
 def closest(name, candidates):
     """The candidate nearest to a misspelt name, "" when none is near."""
-    best, best_distance = "", 2 if len(name) < 4 else 3
+    best, best_distance = "", 3
     for c in candidates:
-        if c == name or len(c) < 2:
+        if c == name or min(len(c), len(name)) < 2:
             continue
-        d = _distance(name, c, best_distance)
-        if d == 2 and len(name) == 4 and sorted(name) != sorted(c):
-            continue  # half of the name, unless two letters changed places
-        if d < best_distance:
+        # Two letters are much of a short name, unless they changed places.
+        most = 2 if len(name) < 6 and sorted(name) != sorted(c) else 3
+        d = _distance(name, c, min(most, best_distance))
+        if d < most and d < best_distance:
             best, best_distance = c, d
     return best
 
