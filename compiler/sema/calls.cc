@@ -355,8 +355,13 @@ Value Emitter::Inline(const SourceRange &range, const FunctionDef &f, std::vecto
     }
     if (!v && p.default_value) {
       v = DefaultOf(f, p.default_value);
-      if (v->IsInvalid())
+      if (v->IsInvalid()) {
+        if (!diags_.HasErrors())
+          Error("host-data", p.default_value->range,
+                "the default value of '" + std::string(p.arg->arg) +
+                    "' is no constant; pass the argument, or compute it in the body");
         return v.value();
+      }
     }
     if (!v)
       return ErrorWithNote("argument-count", range,
@@ -413,8 +418,8 @@ Value Emitter::Inline(const SourceRange &range, const FunctionDef &f, std::vecto
     return callee.result.value_or(Value::NoneValue());
   Cell &cell = *callee.result_cell;
   bool is_none = cell.kind == Cell::Kind::Fixed && cell.fixed.IsNone();
-  if (cell.kind == Cell::Kind::Unset)
-    return Value::Invalid();
+  if (cell.kind == Cell::Kind::Unset) // no return is ever reached, or what it returned was wrong
+    return diags_.HasErrors() ? Value::Invalid() : Value::NoneValue();
   if (!AlwaysReturns(f.body) && !is_none)
     return ErrorWithNote("missing-return", range,
                          "'" + name + "' returns a value on some paths only", f.name_range,
@@ -431,7 +436,10 @@ std::optional<int64_t> Emitter::ConstantInt(const SourceRange &range, const Valu
     return static_cast<int64_t>(v.constant->i);
   if (!v.IsInvalid())
     Error("not-static", range,
-          std::string(what) + " must be an integer known at compile time, not " + Describe(v));
+          v.IsConstantInt()
+              ? std::string(what) + " is " + ToString(v.constant->i) + ", beyond 64 bits"
+              : std::string(what) + " must be an integer known at compile time, not " +
+                    Describe(v));
   return std::nullopt;
 }
 

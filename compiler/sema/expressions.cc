@@ -153,6 +153,9 @@ Value Emitter::EvalKind(const Expr *e) {
     return EvalString(e, nullptr);
   case NodeKind::NamedExpr: {
     auto *n = llvm::cast<NamedExpr>(e);
+    if (frames_.empty())
+      return refuse("unsupported-walrus", "':=' binds names inside of functions only; assign in a "
+                                          "statement of its own");
     Value v = Eval(n->value);
     AssignTarget(n->target, v, n->value->range);
     return v.IsInvalid() ? v : ReadName(llvm::cast<syntax::Name>(n->target)->id, n->range);

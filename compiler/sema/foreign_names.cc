@@ -92,7 +92,23 @@ constexpr Foreign kFunctions[] = {
     {"the compiler finds such things by itself; leave it out",
      {"multiple_of", "max_contiguous", "max_constancy", "assume", "inline_asm_elementwise",
       "swizzle2d", "vectorize", "pipelined", "num_stages", "autotune"}},
-    {"a kernel is a function with the decorator @asc.kernel", {"jit", "njit", "compile"}},
+    {"a kernel is a function with the decorator @asc.kernel; another one is called by its name",
+     {"jit", "njit", "compile", "kernel"}},
+    {"it belongs to the annotation of a parameter", {"tensor", "constexpr"}},
+    // Python's own.
+    {"what a type is, is known at compile time: x.dtype, x.shape, x.ndim",
+     {"type", "isinstance", "issubclass", "hasattr", "getattr", "callable", "dir", "vars", "id",
+      "hash", "setattr", "delattr"}},
+    {"use asc.sort(x)", {"sorted"}},
+    {"write a comprehension, or a loop", {"map", "filter", "iter", "next"}},
+    {"kernels have tuples and lists of fixed length, and tensors",
+     {"set", "dict", "frozenset", "bytes", "bytearray", "object", "slice", "memoryview"}},
+    {"strings exist in asc.print and assert alone",
+     {"str", "repr", "format", "ord", "chr", "ascii", "hex", "oct", "bin"}},
+    {"a kernel computes on its arguments, and nothing else of Python's is there",
+     {"eval", "exec", "open", "input", "globals", "locals", "__import__", "super", "classmethod",
+      "staticmethod", "property", "breakpoint", "exit", "quit", "complex", "help", "__file__",
+      "__debug__", "NotImplemented"}},
 };
 
 constexpr Foreign kAttributes[] = {

@@ -93,7 +93,7 @@ bool TestNeverChanges(const While &loop) {
     }
     return known;
   });
-  if (!known || read.empty())
+  if (!known)
     return false;
   bool may_change = false, leaves = false;
   ForEachStatement(loop.body, [&](const Stmt *s) {

@@ -561,7 +561,7 @@ FlowEnd Emitter::EmitWhile(const While *s) {
         Value c = EvalTest(s->test);
         if (c.IsInvalid())
           return Ops(range).Int(DType::Bool, 0);
-        if (TestNeverChanges(*s))
+        if (TestNeverChanges(*s) && !(c.IsConstant() && !c.constant->i))
           Warn("endless-loop", s->test->range,
                "nothing in the loop changes what is tested here: once it is true, the loop never "
                "ends; change it in the body, or leave the loop by break");

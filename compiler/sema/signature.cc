@@ -458,6 +458,11 @@ bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
         return false;
       v = *cast;
     }
+    if ((dtype || python_scalar) && (has_dims ? !v.IsTensor() && !v.IsNone() : !v.IsNumber()))
+      return fail("bad-default", "parameter '" + name + "' is " +
+                                     (has_dims ? "a tensor" : std::string(sema::Name(*dtype))) +
+                                     ", and its default is " + Describe(v) +
+                                     "; drop the default, or the annotation");
     p.value = v;
     return true;
   }
@@ -539,6 +544,11 @@ bool Emitter::BindParameter(Parameter &p, const v1::Argument *given) {
       return fail("type-mismatch", "the argument for '" + name + "' has a negative axis");
     p.shape.push_back(d);
   }
+  int64_t count = 1;
+  for (int64_t d : p.shape)
+    if (d != 0 && __builtin_mul_overflow(count, d, &count))
+      return fail("tensor-too-large",
+                  "the argument for '" + name + "' has more elements than any memory");
   p.dtype = *t;
   p.type = mlir::MemRefType::get(p.shape, MemoryType(&context_, *t));
   p.elementwise = dtype && !has_dims;

@@ -111,6 +111,27 @@ Value Unnamed(Value v) {
 
 } // namespace
 
+// Whether an expression is there for its value alone: operators, and functions of the library that
+// write nothing.
+static bool ComputesOnly(const Expr *e, const ModuleScope &scope, uint32_t file) {
+  if (llvm::isa<Compare, BinOp, UnaryOp>(e))
+    return true;
+  auto *call = llvm::dyn_cast<Call>(e);
+  auto *callee = call ? llvm::dyn_cast<syntax::Attribute>(call->func) : nullptr;
+  if (!callee)
+    return false;
+  // A function of another file may have a name of the library's.
+  auto *base = llvm::dyn_cast<syntax::Name>(callee->value);
+  const ModuleName *module = base ? scope.Find(file, base->id) : nullptr;
+  if (module && module->value.kind == Value::Kind::Module && module->value.text != "asc" &&
+      module->value.text != "numpy" && module->value.text != "math")
+    return false;
+  const LibraryEntry *entry = FindLibraryEntry(callee->attr, kAsc | kNumpy | kMethod | kMath);
+  return entry && entry->lowering != Lowering::CompileTime && entry->name != "copy" &&
+         entry->name != "scatter" && entry->name != "print" && entry->name != "device_assert" &&
+         !entry->name.starts_with("atomic_");
+}
+
 FlowEnd Emitter::EmitBody(const StmtList &body) {
   if (!body.empty() && !MayNest(body[0]->range))
     return FlowEnd::Falls;
@@ -409,8 +430,13 @@ FlowEnd Emitter::EmitStmt(const Stmt *s) {
         c && (c->IsStr() || c->constant_kind == ConstantKind::Ellipsis))
       return FlowEnd::Falls; // a docstring or a placeholder
     unused_call_ = llvm::isa<Call>(e) ? e : nullptr;
-    Eval(e);
+    Value v = Eval(e);
     unused_call_ = nullptr;
+    if (v.IsNumber() && !v.IsConstant() && ComputesOnly(e, scope_, frame().file))
+      Warn("unused-value", e->range,
+           llvm::isa<Compare>(e) ? "this compares, and nothing uses what comes out; assign by ="
+                                 : "nothing uses this value, and computing it changes nothing; "
+                                   "assign it, as in y[:] = ...");
     return FlowEnd::Falls;
   }
   case NodeKind::ClassDef:
@@ -454,13 +480,17 @@ FlowEnd Emitter::EmitStmt(const Stmt *s) {
   case NodeKind::Match:
     return refuse("unsupported-match", "'match' is not supported in kernels; use if and elif");
   case NodeKind::TypeAlias:
-    return refuse("unsupported-type-alias", "a kernel cannot define a type alias");
+    return refuse("unsupported-type-alias",
+                  "a kernel cannot define a type alias; write the type where it is used");
   default:
     return refuse("unsupported-statement", "this statement is not supported in kernels");
   }
 }
 
 void Emitter::AssignTarget(const Expr *target, const Value &value, const SourceRange &value_range) {
+  // What has no value has been reported. Were it not, the statement would be lost without a word.
+  if (value.IsInvalid() && !diags_.HasErrors() && !budget_.exhausted() && !memory_.changed)
+    Error("internal-error", value_range, "the compiler lost this value and did not say why");
   if (auto *n = llvm::dyn_cast<syntax::Name>(target)) {
     if (value.kind == Value::Kind::Slice || value.kind == Value::Kind::Method) {
       Error("unsupported-value", value_range, "a kernel variable cannot hold " + Describe(value));

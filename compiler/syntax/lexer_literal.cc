@@ -122,8 +122,9 @@ void Lexer::EndNumber(const Position &start, std::string_view what) {
   constexpr std::string_view kMayFollow[] = {"and", "else", "for", "if", "in", "is", "not", "or"};
   if (IsNameChar(Ch()) && std::none_of(std::begin(kMayFollow), std::end(kMayFollow),
                                        [&](std::string_view k) { return Looking(k); }))
-    return LexBadNumber(start,
-                        "unexpected characters at the end of a " + std::string(what) + " literal");
+    return LexBadNumber(start, "unexpected characters at the end of " +
+                                   std::string(what == "octal" ? "an " : "a ") + std::string(what) +
+                                   " literal");
   Emit(TokenKind::Number, start);
 }
 

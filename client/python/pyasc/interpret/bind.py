@@ -8,7 +8,7 @@ from . import dtypes, flow, library, ops
 from .dtypes import BFLOAT16, BOOL, FLOAT32, INT64
 from .errors import Fault
 from .state import MISSING
-from .values import Unknown, describe, is_tensor, shape_text
+from .values import Unknown, describe, is_number, is_tensor, shape_text
 
 TENSOR_NAMES = ("tensor", "Tensor", "ndarray", "array")
 PYTHON = {"int": INT64, "float": FLOAT32, "bool": BOOL}
@@ -156,6 +156,11 @@ class Binder:
             except Fault as fault:
                 fault.node, fault.file = p.default, self.function.file
                 raise
+        number = value.__class__ in (int, float, bool) or is_number(value)
+        if t is not None and (value is not None and not is_tensor(value) if has_dims else not number):
+            raise self.fail(p, "bad-default", f"parameter '{p.name}' is "
+                            f"{'a tensor' if has_dims else t.name}, and its default is "
+                            f"{describe(value)}; drop the default, or the annotation")
         p.value = value
 
     def bind_constant(self, p, value, t, has_dims, constexpr, python):

@@ -407,6 +407,9 @@ class Expressions:
                 ast.Subscript(code, self.const(k, target), ast.Load()), target))
 
     def _NamedExpr(self, node, ix, wp):
+        if not self.frames:
+            raise self.fault("unsupported-walrus", "':=' binds names inside of functions only; assign "
+                             "in a statement of its own", node)
         value, code = self.expr(node.value)
         name = node.target.id
         self.effects += 1

@@ -139,7 +139,11 @@ class Compiled:
         scope["__builtins__"] = {}
         for made, tree, file in unit.functions:
             path = self.program.files[file].path
-            code = compile(ast.Module([tree], []), path, "exec")
+            try:
+                code = compile(ast.Module([tree], []), path, "exec")
+            except SyntaxError as error:  # CPython nests no more than 20 blocks
+                raise Fault("nesting-too-deep", "this is nested deeper than the interpreter can "
+                            f"follow: {error.msg}", tree, file) from None
             exec(code, scope)  # defines the function; nothing of the kernel runs
             self.codes[scope[made].__code__] = file
         return scope[name]
