@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "server/config/socket_guests.h"
 
 namespace pyasc::server {
 namespace {
@@ -37,6 +38,9 @@ const std::vector<Setting> &Settings() {
       {"listen", &Config::listen, "ADDRESS",
        "unix:/path or 127.0.0.1:port (other hosts: see docs/security.md); may be given several "
        "times"},
+      {"socket_guests", &Config::socket_guests, "WHO",
+       "uid:N, user:NAME, gid:N or group:NAME that may use the Unix sockets, too; may be given "
+       "several times; default: the daemon's own user and root alone"},
       {"tls_certificate", &Config::tls_certificate, "FILE", "PEM chain for TCP addresses"},
       {"tls_key", &Config::tls_key, "FILE", "its key"},
       {"tls_client_ca", &Config::tls_client_ca, "FILE",
@@ -80,17 +84,26 @@ const std::vector<Setting> &Settings() {
       {"compile_queue", &Config::compile_queue, "N", "compiles that may wait", 1, 1'000'000},
       {"compile_timeout_ms", &Config::compile_timeout_ms, "MS", "longest time of one compile", 100,
        3'600'000},
+      {"compile_cpu_seconds", &Config::compile_cpu_seconds, "S",
+       "CPU time of one compile; 0: as long as compile_timeout_ms", 0, 86'400},
       {"compile_memory_bytes", &Config::compile_memory_bytes, "BYTES",
        "address space of a compile worker; 0: no limit"},
       {"device_queue", &Config::device_queue, "N", "runs that may wait for a device", 1, 1'000'000},
       {"run_timeout_ms", &Config::run_timeout_ms, "MS", "longest time that a run may hold a device",
        100, 24 * 3'600'000},
+      {"run_cpu_seconds", &Config::run_cpu_seconds, "S",
+       "CPU time of one run, all its threads; 0: run_timeout_ms on every core", 0, 86'400},
+      {"device_lease_ms", &Config::device_lease_ms, "MS",
+       "a device's worker that says nothing for so long while it runs something loses the device",
+       100, 3'600'000},
       {"run_memory_bytes", &Config::run_memory_bytes, "BYTES",
        "address space of a device worker; 0: no limit"},
       {"max_run_bytes", &Config::max_run_bytes, "BYTES", "largest sum of the tensors of one run", 0,
        INT64_MAX, true},
       {"max_total_run_bytes", &Config::max_total_run_bytes, "BYTES",
        "largest sum of the tensors of all runs at a time", 0, INT64_MAX, true},
+      {"max_buffer_bytes", &Config::max_buffer_bytes, "BYTES",
+       "of those, what buffers that callers lease may hold; 0: none", 0, INT64_MAX, true},
       {"max_calls", &Config::max_calls, "N", "calls that may be under way at a time", 1, 1'000'000,
        true},
       {"idle_exit_seconds", &Config::idle_exit_seconds, "S",
@@ -158,6 +171,7 @@ constexpr TenantField kTenantFields[] = {
     {"max_calls", &TenantConfig::max_calls},
     {"max_queued", &TenantConfig::max_queued},
     {"max_bytes", &TenantConfig::max_bytes},
+    {"max_buffer_bytes", &TenantConfig::max_buffer_bytes},
     {"device_seconds_per_hour", &TenantConfig::device_seconds_per_hour},
 };
 
@@ -418,6 +432,8 @@ absl::Status Validate(const Config &config) {
       return absl::InvalidArgumentError(
           absl::StrCat("devices: '", device, "' is not DRIVER:COUNT, such as sim:1"));
   }
+  if (absl::Status s = ParseSocketGuests(config.socket_guests).status(); !s.ok())
+    return absl::InvalidArgumentError(absl::StrCat("socket_guests: ", s.message()));
   static const std::set<std::string> kLevels = {"debug", "info", "warn", "error"};
   if (!kLevels.count(config.log_level))
     return absl::InvalidArgumentError(

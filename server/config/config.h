@@ -16,6 +16,8 @@ namespace pyasc::server {
 struct Config {
   // "unix:/path" or "host:port"; beyond loopback only with TLS and callers who prove who they are.
   std::vector<std::string> listen;
+  // Users and groups that may use the Unix sockets besides the daemon's own.
+  std::vector<std::string> socket_guests;
   std::string http_address = "127.0.0.1";
   int64_t http_port = 0;
 
@@ -43,12 +45,16 @@ struct Config {
   int64_t compile_workers = 2;
   int64_t compile_queue = 1024;
   int64_t compile_timeout_ms = 60'000;
+  int64_t compile_cpu_seconds = 0;
   int64_t compile_memory_bytes = int64_t{4} << 30;
   int64_t device_queue = 256;
   int64_t run_timeout_ms = 120'000;
+  int64_t run_cpu_seconds = 0;
+  int64_t device_lease_ms = 10'000;
   int64_t run_memory_bytes = int64_t{16} << 30;
   int64_t max_run_bytes = int64_t{4} << 30;
   int64_t max_total_run_bytes = int64_t{8} << 30;
+  int64_t max_buffer_bytes = int64_t{1} << 30;
   int64_t max_calls = 8192;
 
   int64_t idle_exit_seconds = 0;

@@ -20,7 +20,8 @@ struct TenantConfig {
   double weight = 1; // of its share of the workers
   int64_t max_calls = 0;
   int64_t max_queued = 0;
-  int64_t max_bytes = 0; // of tensors in flight
+  int64_t max_bytes = 0;        // of tensors in flight
+  int64_t max_buffer_bytes = 0; // of leased buffers
   double device_seconds_per_hour = 0;
 
   bool operator==(const TenantConfig &) const = default;

@@ -10,6 +10,7 @@
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,15 @@ constexpr std::chrono::seconds kSweepInterval{60};
 // For the small calls that admission does not count: health, operations, administration.
 constexpr milliseconds kLastWrites{200};
 
+// What is set, or else what fits into the time limit.
+std::chrono::seconds CpuOfJob(int64_t set, int64_t timeout_ms, unsigned cores) {
+  return std::chrono::seconds(set ? set : (timeout_ms + 999) / 1000 * cores);
+}
+
+// Of a worker, however many jobs it does; it is replaced before it gets there. A bound that nothing
+// in the worker can put off, unlike that of a job, which is a signal.
+uint64_t CpuOfLife(std::chrono::seconds job) { return 20 * job.count() + 3600; }
+
 } // namespace
 
 spdlog::level::level_enum LogLevel(const std::string &level) {
@@ -36,10 +46,10 @@ spdlog::level::level_enum LogLevel(const std::string &level) {
 }
 
 Daemon::Daemon(const Config &config, Spawner &spawner, v1::GetCapabilitiesReply capabilities,
-               std::string worker, ServiceNotifier manager,
+               std::string worker, std::string program, ServiceNotifier manager,
                std::function<absl::StatusOr<Config>()> read_config)
     : config_(config), spawner_(spawner), capabilities_(std::move(capabilities)),
-      worker_(std::move(worker)), manager_(std::move(manager)),
+      worker_(std::move(worker)), program_(std::move(program)), manager_(std::move(manager)),
       read_config_(std::move(read_config)), admission_(config.max_calls, metrics_),
       tenants_(metrics_), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
@@ -58,16 +68,23 @@ PooledBackend::Options Daemon::BackendOptions() {
   if (!config_.cache_dir.empty())
     options.crash_directory = config_.cache_dir + "/crashes";
   options.compile_time_limit = milliseconds(config_.compile_timeout_ms);
+  // A compile has one thread; a run may have one on each core.
+  const auto compile_cpu = CpuOfJob(config_.compile_cpu_seconds, config_.compile_timeout_ms, 1);
+  const auto run_cpu = CpuOfJob(config_.run_cpu_seconds, config_.run_timeout_ms,
+                                std::max(1u, std::thread::hardware_concurrency()));
   options.compile = {
       .role = "compile",
       .what = "compile worker",
-      .command = {.argv = WorkerArguments({"--role=compile"}),
+      .command = {.program = program_,
+                  .argv = WorkerArguments({"--role=compile"}),
                   .limits = {.memory_bytes = static_cast<uint64_t>(config_.compile_memory_bytes),
+                             .cpu_seconds = CpuOfLife(compile_cpu),
                              .nice = kCompileNice}},
       .workers = static_cast<size_t>(config_.compile_workers),
       .max_queue = static_cast<size_t>(config_.compile_queue),
       .max_jobs = static_cast<uint64_t>(config_.worker_max_jobs),
       .max_rss_bytes = static_cast<uint64_t>(config_.worker_max_rss_bytes),
+      .job_cpu = compile_cpu,
       .on_pressure = [this] { Wake(); }};
   for (const std::string &entry : config_.devices) {
     std::vector<std::string> parts = absl::StrSplit(entry, ':');
@@ -78,15 +95,19 @@ PooledBackend::Options Daemon::BackendOptions() {
       device.driver = parts[0];
       device.ordinal = i;
       device.time_limit = milliseconds(config_.run_timeout_ms);
+      device.lease_time = milliseconds(config_.device_lease_ms);
       device.on_unwell = [this] { Wake(); };
       device.pool = {
           .role = "device",
           .what = absl::StrCat("device worker ", parts[0], ":", i),
-          .command = {.argv = WorkerArguments({"--role=device", absl::StrCat("--driver=", parts[0]),
+          .command = {.program = program_,
+                      .argv = WorkerArguments({"--role=device", absl::StrCat("--driver=", parts[0]),
                                                absl::StrCat("--ordinal=", i)}),
-                      .limits = {.memory_bytes = static_cast<uint64_t>(config_.run_memory_bytes)}},
+                      .limits = {.memory_bytes = static_cast<uint64_t>(config_.run_memory_bytes),
+                                 .cpu_seconds = CpuOfLife(run_cpu)}},
           .workers = 1,
-          .max_queue = static_cast<size_t>(config_.device_queue)};
+          .max_queue = static_cast<size_t>(config_.device_queue),
+          .job_cpu = run_cpu};
       options.devices.push_back(std::move(device));
     }
   }
@@ -125,7 +146,8 @@ absl::Status Daemon::Start() {
   }
   service_.reset(new ServiceContext{*backend_, metrics_, admission_, tenants_, audit_.get(),
                                     static_cast<uint64_t>(config_.max_run_bytes),
-                                    static_cast<uint64_t>(config_.max_total_run_bytes)});
+                                    static_cast<uint64_t>(config_.max_total_run_bytes),
+                                    static_cast<uint64_t>(config_.max_buffer_bytes)});
   AdminServiceImpl::Hooks admin;
   admin.stats = [this] { return Stats(); };
   admin.shutdown = [this](uint32_t grace_seconds) {
@@ -135,12 +157,16 @@ absl::Status Daemon::Start() {
   admin.manage_cache = [this](const v1::ManageCacheRequest &request) {
     return ManageCache(request);
   };
+  absl::StatusOr<SocketGuests> guests = ParseSocketGuests(config_.socket_guests);
+  if (!guests.ok())
+    return guests.status();
   auto rpc = RpcServer::Start(
       {.listen = config_.listen,
        .tls_certificate = config_.tls_certificate,
        .tls_key = config_.tls_key,
        .tls_client_ca = config_.tls_client_ca,
        .tls_refresh_seconds = config_.tls_refresh_seconds,
+       .guests = *std::move(guests),
        .operations_file = config_.cache_dir.empty() ? "" : config_.cache_dir + "/operations",
        .admin = std::move(admin)},
       *service_);
@@ -181,7 +207,8 @@ void Daemon::Run() {
   milliseconds grace(config_.grace_seconds * 1000);
   bool said_ready = true;
   for (;;) {
-    const auto next_look = backend_->TendDevices() - std::chrono::steady_clock::now();
+    const auto now = std::chrono::steady_clock::now();
+    const auto next_look = std::min(backend_->TendDevices(), service_->buffers.Sweep(now)) - now;
     auto longest = milliseconds(config_.idle_exit_seconds ? 1000 : 10'000);
     if (auto interval = manager_.watchdog_interval()) {
       longest = std::min(longest, *interval);
@@ -211,7 +238,8 @@ void Daemon::Run() {
       said_ready = !said_ready;
       rpc_->SetReady(said_ready);
     }
-    const bool idle = admission_.active() == 0 && rpc_->operations().running() == 0;
+    const bool idle = admission_.active() == 0 && rpc_->operations().running() == 0 &&
+                      service_->buffers.count() == 0;
     if (config_.idle_exit_seconds && idle &&
         admission_.IdleTime() > std::chrono::seconds(config_.idle_exit_seconds)) {
       spdlog::info("stopping after {} idle seconds", config_.idle_exit_seconds);
@@ -239,6 +267,7 @@ void Daemon::Reload() {
     tenants_.Configure(config_.tenants);
     service_->max_run_bytes = config_.max_run_bytes;
     service_->max_total_bytes = config_.max_total_run_bytes;
+    service_->buffers.SetLimits(config_.max_buffer_bytes, config_.max_total_run_bytes);
     spdlog::info("the configuration was read again");
     const std::vector<std::string> others = DifferingSettings(config_, *fresh);
     if (!others.empty())
@@ -283,6 +312,9 @@ v1::GetStatsReply Daemon::Stats() const {
   stats.set_joined(backend_->joined());
   stats.set_flights(static_cast<uint32_t>(backend_->flights()));
   stats.set_pid(::getpid());
+  service_->buffers.Sweep(std::chrono::steady_clock::now());
+  stats.set_buffers(service_->buffers.count());
+  stats.set_buffer_bytes(service_->buffers.bytes());
   return stats;
 }
 
@@ -320,6 +352,7 @@ absl::StatusOr<v1::ManageCacheReply> Daemon::ManageCache(const v1::ManageCacheRe
 void Daemon::UpdateMetrics() {
   backend_->UpdateMetrics();
   cache_->UpdateMetrics();
+  metrics_.buffer_bytes.Add({}).Set(static_cast<double>(service_->buffers.bytes()));
 }
 
 } // namespace pyasc::server

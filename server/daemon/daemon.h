@@ -29,9 +29,10 @@ spdlog::level::level_enum LogLevel(const std::string &level);
 class Daemon {
 public:
   // `spawner` was started, and `capabilities` asked for, while the process had one thread.
-  // `read_config` reads the configuration again, for SIGHUP.
+  // `program` leads to the worker program that was asked, whatever has become of its path `worker`
+  // since. `read_config` reads the configuration again, for SIGHUP.
   Daemon(const Config &config, Spawner &spawner, v1::GetCapabilitiesReply capabilities,
-         std::string worker, ServiceNotifier manager,
+         std::string worker, std::string program, ServiceNotifier manager,
          std::function<absl::StatusOr<Config>()> read_config);
   // UNAVAILABLE: an address is taken.
   absl::Status Start();
@@ -54,7 +55,7 @@ private:
   Config config_; // changes in Reload() only
   Spawner &spawner_;
   const v1::GetCapabilitiesReply capabilities_;
-  const std::string worker_;
+  const std::string worker_, program_;
   const ServiceNotifier manager_;
   const std::function<absl::StatusOr<Config>()> read_config_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

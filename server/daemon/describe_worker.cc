@@ -19,7 +19,8 @@ constexpr std::chrono::seconds kTimeLimit{60};
 
 } // namespace
 
-absl::StatusOr<v1::GetCapabilitiesReply> DescribeWorker(const std::string &path) {
+absl::StatusOr<v1::GetCapabilitiesReply> DescribeWorker(const std::string &program,
+                                                        const std::string &path) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
     return absl::ErrnoToStatus(errno, "pipe");
@@ -29,7 +30,7 @@ absl::StatusOr<v1::GetCapabilitiesReply> DescribeWorker(const std::string &path)
     return absl::ErrnoToStatus(errno, "fork");
   if (child == 0) {
     ::dup2(to.get(), STDOUT_FILENO);
-    ::execl(path.c_str(), path.c_str(), "--describe", static_cast<char *>(nullptr));
+    ::execl(program.c_str(), path.c_str(), "--describe", static_cast<char *>(nullptr));
     ::_exit(127);
   }
   to.Reset();

@@ -9,9 +9,11 @@
 
 namespace pyasc::server {
 
-// Runs `path --describe`, which prints a serialised GetCapabilitiesReply.
+// Runs `program --describe`, which prints a serialised GetCapabilitiesReply. `path` is what messages
+// call it.
 // REQUIRES: the process has one thread.
-absl::StatusOr<v1::GetCapabilitiesReply> DescribeWorker(const std::string &path);
+absl::StatusOr<v1::GetCapabilitiesReply> DescribeWorker(const std::string &program,
+                                                        const std::string &path);
 
 } // namespace pyasc::server
 

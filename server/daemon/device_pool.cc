@@ -40,11 +40,74 @@ DevicePool::DevicePool(Options options, Spawner &spawner, Metrics &metrics)
       run_(metrics.run_duration_seconds.Add({{"driver", options_.driver}}, Metrics::WorkBuckets())),
       queue_full_(metrics.admission_rejected_total.Add({{"reason", "device_queue_full"}})),
       quarantined_(metrics.admission_rejected_total.Add({{"reason", "device_quarantined"}})),
-      pool_(std::make_unique<WorkerPool>(options_.pool, spawner, metrics)) {
+      device_lease_(options_.lease_time) {
+  pool_ = std::make_unique<WorkerPool>(PoolOptions(), spawner, metrics);
   info_.set_ordinal(options_.ordinal);
   info_.set_driver(options_.driver);
   info_.set_state(v1::DEVICE_STATE_PROBING);
   SubmitProbe();
+}
+
+WorkerPool::Options DevicePool::PoolOptions() {
+  WorkerPool::Options options = options_.pool;
+  options.on_start = [this](WorkerProcess &process) { return Introduce(process); };
+  options.on_silent = [this](std::unique_ptr<WorkerProcess> process) { LetGo(std::move(process)); };
+  return options;
+}
+
+void DevicePool::Stop(Clock::time_point deadline) {
+  pool_->Stop(deadline);
+  std::lock_guard lock(mutex_);
+  stopping_ = true;
+  for (WorkerProcess *process : let_go_)
+    process->Kill();
+}
+
+absl::Status DevicePool::Introduce(WorkerProcess &process) {
+  loaded_.clear();
+  absl::StatusOr<LeasePage> page = LeasePage::Create();
+  if (!page.ok())
+    return page.status();
+  page_ = std::make_shared<LeasePage>(*std::move(page));
+  wire::WorkerRequest grant;
+  // Several signs of life a lease: one may come late on a busy machine.
+  grant.mutable_lease()->set_renew_ms(
+      static_cast<uint32_t>(std::max<int64_t>(options_.lease_time.count() / 4, 1)));
+  const int fd = page_->memory().fd();
+  return process.Call(std::move(grant), {&fd, 1}, {kDescribeLimit}, nullptr).status();
+}
+
+void DevicePool::LetGo(std::unique_ptr<WorkerProcess> process) {
+  page_->Revoke();
+  std::shared_ptr<WorkerProcess> old = std::move(process);
+  std::lock_guard lock(mutex_);
+  if (stopping_)
+    return; // killed by its destructor
+  let_go_.insert(old.get());
+  if (!farewell_)
+    farewell_ = std::make_unique<Executor>(1);
+  farewell_->Post([this, old, page = page_] {
+    const char *how = "ended";
+    switch (old->Outlive(options_.lease_time)) {
+    case WorkerProcess::LateEnd::kAnswered:
+      how = "answered";
+      device_lease_.CountLateResult();
+      break;
+    case WorkerProcess::LateEnd::kLeft:
+      how = "left";
+      break;
+    case WorkerProcess::LateEnd::kEnded:
+      break;
+    }
+    metrics_.device_lost_workers_total.Add({{"driver", options_.driver}, {"end", how}}).Increment();
+    spdlog::warn("device {}:{}: the worker that lost its lease {}", options_.driver,
+                 options_.ordinal,
+                 how[0] == 'a'   ? "sent its result too late: dropped"
+                 : how[0] == 'l' ? "woke up, saw it and ended"
+                                 : "was ended");
+    std::lock_guard lock(mutex_);
+    let_go_.erase(old.get());
+  });
 }
 
 void DevicePool::SubmitProbe() {
@@ -67,7 +130,7 @@ void DevicePool::SubmitProbe() {
 void DevicePool::Probe(WorkerSession &session) {
   wire::WorkerRequest ask;
   ask.set_describe_devices(true);
-  auto answer = session.Call(std::move(ask), {}, kDescribeLimit);
+  auto answer = session.Call(std::move(ask), {}, {kDescribeLimit});
   std::unique_lock lock(mutex_);
   probe_pending_ = false;
   const v1::DeviceState before = info_.state();
@@ -126,6 +189,7 @@ v1::DeviceInfo DevicePool::info() const {
   std::lock_guard lock(mutex_);
   v1::DeviceInfo info = info_;
   info.set_queue_length(queued);
+  *info.mutable_lease() = device_lease_.info(Clock::now());
   return info;
 }
 
@@ -205,7 +269,9 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
   std::vector<int> fds;
   for (const SharedMemory &memory : work.memory)
     fds.push_back(memory.fd());
-  auto on_event = [&work](const wire::WorkerReply &event) {
+  uint64_t token = 0;
+  auto on_event = [&](const wire::WorkerReply &event) {
+    device_lease_.Renew(token, Clock::now());
     if (event.has_progress() && work.on_progress)
       work.on_progress(event.progress());
     if (event.has_print() && work.on_print)
@@ -222,7 +288,15 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
     if (send_artifact)
       ask.mutable_run()->set_artifact(work.compiled->artifact().data(),
                                       work.compiled->artifact().size());
-    reply = session.Call(std::move(ask), fds, limit, &cancel, on_event);
+    token = device_lease_.Grant(Clock::now());
+    ask.mutable_run()->set_lease_token(token);
+    reply = session.Call(std::move(ask), fds, {limit, options_.lease_time, options_.pool.job_cpu},
+                         &cancel, on_event);
+    if (absl::IsFailedPrecondition(reply.status())) {
+      device_lease_.Lose(token);
+      break;
+    }
+    device_lease_.Release(token);
     if (!reply.ok() || !reply->run().artifact_needed())
       break;
   }
@@ -240,6 +314,8 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
                                        : std::string(reply.status().message()),
                                    {.reason = pool_->stopping() ? "STOPPING" : "NO_WORKER",
                                     .retry_after = std::chrono::milliseconds(1000)});
+    else if (absl::IsFailedPrecondition(reply.status()))
+      answer.failure = absl::StrCat("lost its lease on the device: it ", reply.status().message());
     else
       answer.failure = std::string(reply.status().message());
     answer.died = DiedOfItsJob(reply.status());
@@ -249,7 +325,12 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
   }
   SetState(v1::DEVICE_STATE_HEALTHY);
   if (!reply->has_run() || reply->run().artifact_needed()) {
-    answer.failure = "the device worker gave no answer";
+    answer.failure = "gave no answer";
+    return answer;
+  }
+  if (reply->run().lease_token() != token) {
+    device_lease_.CountLateResult();
+    answer.failure = "answered under another lease than the one that it has";
     return answer;
   }
   run_.Observe(Seconds(Clock::now() - begin));

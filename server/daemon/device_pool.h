@@ -3,6 +3,11 @@
 // Its state: healthy; suspect after a job that failed, until a probe has looked; probing while one
 // does; quarantined after three probes in vain. A quarantined device takes no jobs and is probed
 // again and again, in growing intervals, so that one that has recovered comes back by itself.
+//
+// A job holds the device's lease (device_lease.h) while it runs. A worker that falls silent loses
+// it: its page (lease_page.h) says so, another worker takes the device over, and the old one is let
+// go. It ends by itself when it wakes up; a result of it is dropped; after the lease's time it is
+// killed.
 #ifndef PYASC_SERVER_DAEMON_DEVICE_POOL_H
 #define PYASC_SERVER_DAEMON_DEVICE_POOL_H
 
@@ -13,7 +18,10 @@
 #include <string>
 
 #include "server/core/backend.h"
+#include "server/core/executor.h"
+#include "server/daemon/device_lease.h"
 #include "server/metrics/metrics.h"
+#include "server/process/lease_page.h"
 #include "server/process/worker_pool.h"
 
 namespace pyasc::server {
@@ -26,6 +34,8 @@ public:
     WorkerPool::Options pool;
     // The longest that one job may hold the device.
     std::chrono::milliseconds time_limit{60'000};
+    // That a worker may be silent while it runs something.
+    std::chrono::milliseconds lease_time{10'000};
     // What else works on this machine's cores; may be empty.
     std::function<WorkerPool::Stats()> other_work = {};
     // Called when a probe was in vain: Tend() wants to be called. May be empty.
@@ -34,7 +44,7 @@ public:
   DevicePool(Options options, Spawner &spawner, Metrics &metrics);
 
   PendingPtr Launch(std::shared_ptr<LaunchWork> work, std::function<void(LaunchAnswer)> done);
-  void Stop(std::chrono::steady_clock::time_point deadline) { pool_->Stop(deadline); }
+  void Stop(std::chrono::steady_clock::time_point deadline);
   // Jobs that run or wait.
   uint32_t Load() const;
   bool quarantined() const;
@@ -47,6 +57,10 @@ public:
 
 private:
   LaunchAnswer RunOnDevice(LaunchWork &work, WorkerSession &session, CancelFlag &cancel);
+  WorkerPool::Options PoolOptions();
+  // Gives a worker that has just started its page.
+  absl::Status Introduce(WorkerProcess &process);
+  void LetGo(std::unique_ptr<WorkerProcess> process);
   void SubmitProbe();
   void Probe(WorkerSession &session);
   void SetState(v1::DeviceState state);
@@ -55,14 +69,21 @@ private:
   Metrics &metrics_;
   prometheus::Histogram &lease_, &run_;
   prometheus::Counter &queue_full_, &quarantined_;
-  std::unique_ptr<WorkerPool> pool_;
+  DeviceLease device_lease_;
   mutable std::mutex mutex_;
   v1::DeviceInfo info_;
   bool probe_pending_ = false;
   int probes_failed_ = 0;
   std::chrono::steady_clock::time_point next_probe_{};
-  // Artifacts that the worker has; used by the pool's one thread.
+  std::set<WorkerProcess *> let_go_;
+  bool stopping_ = false;
+  // Artifacts that the worker has, and its page; used by the pool's one thread.
   std::set<std::string> loaded_;
+  std::shared_ptr<LeasePage> page_;
+  // Made when first needed: waits for workers that were let go.
+  std::unique_ptr<Executor> farewell_;
+  // Last: its thread uses the rest.
+  std::unique_ptr<WorkerPool> pool_;
 };
 
 } // namespace pyasc::server

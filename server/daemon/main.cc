@@ -1,6 +1,7 @@
 // pyascd: reads its configuration, starts the helper that spawns workers while there is still one
 // thread, then becomes the daemon.
 
+#include <fcntl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -94,7 +95,14 @@ int main(int argc, char **argv) {
   if (!spawner.ok())
     return Fail(kFailed, spawner.status());
   const std::string worker = WorkerPath(line->config);
-  auto capabilities = DescribeWorker(worker);
+  // Held for good: an upgrade replaces the file, and workers of another build would not fit this
+  // daemon, whose keys name the build of this one.
+  UniqueFd program(::open(worker.c_str(), O_PATH | O_CLOEXEC));
+  if (!program.valid())
+    return Fail(kFailed,
+                absl::UnavailableError(absl::StrCat("cannot run the worker program ", worker)));
+  const std::string held = absl::StrCat("/proc/", ::getpid(), "/fd/", program.get());
+  auto capabilities = DescribeWorker(held, worker);
   if (!capabilities.ok())
     return Fail(kFailed, capabilities.status());
 
@@ -119,7 +127,7 @@ int main(int argc, char **argv) {
         return s;
       return std::move(again->config);
     };
-    Daemon daemon(line->config, **spawner, *capabilities, worker, manager, read_config);
+    Daemon daemon(line->config, **spawner, *capabilities, worker, held, manager, read_config);
     if (absl::Status s = daemon.Start(); !s.ok()) {
       spdlog::shutdown();
       return Fail(kFailed, s);

@@ -171,10 +171,12 @@ PendingPtr PooledBackend::Check(v1::CheckRequest request, const Caller &caller,
 
 absl::StatusOr<wire::WorkerReply> PooledBackend::Ask(WorkerSession &session,
                                                      wire::WorkerRequest request) {
-  absl::StatusOr<wire::WorkerReply> answer = session.Call(request, {}, options_.compile_time_limit);
+  absl::StatusOr<wire::WorkerReply> answer =
+      session.Call(request, {}, {options_.compile_time_limit, {}, options_.compile.job_cpu});
   // Killed from outside is not the kernel's doing, most likely: one more try.
   if (absl::IsInternal(answer.status()))
-    answer = session.Call(std::move(request), {}, options_.compile_time_limit);
+    answer = session.Call(std::move(request), {},
+                          {options_.compile_time_limit, {}, options_.compile.job_cpu});
   return answer;
 }
 

@@ -42,8 +42,13 @@ Metrics::Metrics()
       device_state(NewGauge("device_state", "1 for the state that a device is in")),
       device_lease_seconds(
           NewHistogram("device_lease_seconds", "Time that a job holds a device, by driver")),
+      device_lost_workers_total(
+          NewCounter("device_lost_workers_total",
+                     "Workers that lost their lease, by driver and end (answered: too late and "
+                     "dropped, left, ended)")),
       run_duration_seconds(
           NewHistogram("run_duration_seconds", "Time of a kernel's run in its worker, by driver")),
+      buffer_bytes(NewGauge("buffer_bytes", "Bytes of the buffers that callers lease")),
       worker_restarts_total(
           NewCounter("worker_restarts_total", "Workers replaced, by role and reason")),
       workers_alive(NewGauge("workers_alive", "Worker processes, by role")),

@@ -62,7 +62,9 @@ public:
   Counters &admission_rejected_total;
   Gauges &device_state;
   Histograms &device_lease_seconds;
+  Counters &device_lost_workers_total;
   Histograms &run_duration_seconds;
+  Gauges &buffer_bytes;
   Counters &worker_restarts_total;
   Gauges &workers_alive;
   Counters &jobs_started_total;

@@ -28,6 +28,8 @@ public:
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
+  // Somebody else closes it.
+  int Release() { return std::exchange(fd_, -1); }
   void Reset() {
     if (fd_ >= 0)
       ::close(fd_);

@@ -67,6 +67,15 @@ absl::Status SharedMemory::Read(int64_t offset, std::span<char> to) const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<SharedMemory> SharedMemory::Share() const {
+  SharedMemory shared;
+  shared.fd_ = UniqueFd(::fcntl(fd(), F_DUPFD_CLOEXEC, 0));
+  if (!shared.valid())
+    return absl::ErrnoToStatus(errno, "sharing a tensor's memory");
+  shared.bytes_ = bytes_;
+  return shared;
+}
+
 absl::Status SharedMemory::SealContents() {
   if (::fcntl(fd(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL) != 0)
     return absl::ErrnoToStatus(errno, "sealing a tensor's contents");

@@ -30,6 +30,8 @@ public:
   // OUT_OF_RANGE past the end.
   absl::Status Write(int64_t offset, std::string_view data);
   absl::Status Read(int64_t offset, std::span<char> to) const;
+  // The same memory under another descriptor.
+  absl::StatusOr<SharedMemory> Share() const;
   // No more writing by anybody: for inputs, once they are filled.
   absl::Status SealContents();
 

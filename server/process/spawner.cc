@@ -38,16 +38,23 @@ Spawner::~Spawner() {
   ::waitpid(helper_, nullptr, 0);
 }
 
-absl::StatusOr<pid_t> Spawner::Spawn(const std::vector<std::string> &argv,
+absl::StatusOr<pid_t> Spawner::Spawn(const std::string &program,
+                                     const std::vector<std::string> &argv,
                                      const ProcessLimits &limits, UniqueFd socket) {
   std::unique_lock lock(mutex_);
   // Not in Start(): there must be no thread when the daemon forks.
   if (!reader_.joinable())
     reader_ = std::thread([this] { ReadReplies(); });
   uint64_t token = next_token_++;
-  HelperRequest request{HelperRequest::kSpawn, 0,           token,
-                        limits.memory_bytes,   limits.nice, static_cast<uint32_t>(argv.size())};
+  HelperRequest request{HelperRequest::kSpawn,
+                        0,
+                        token,
+                        limits.memory_bytes,
+                        limits.cpu_seconds,
+                        limits.nice,
+                        static_cast<uint32_t>(argv.size())};
   std::string message(reinterpret_cast<const char *>(&request), sizeof(request));
+  message.append(program.c_str(), program.size() + 1);
   for (const std::string &argument : argv)
     message.append(argument.c_str(), argument.size() + 1);
   if (message.size() >= kMaxHelperMessage)

@@ -28,6 +28,8 @@ namespace pyasc::server {
 struct ProcessLimits {
   // Address space, bytes; 0: none.
   uint64_t memory_bytes = 0;
+  // CPU time of all its jobs together, seconds; 0: none. A job's own limit: CallLimits.
+  uint64_t cpu_seconds = 0;
   int nice = 0;
 };
 
@@ -39,6 +41,8 @@ struct ExitStatus {
 
 // Exit code by which a worker says that it ran into its memory limit.
 inline constexpr int kExitOutOfMemory = 77;
+// And that it has lost the lease on its device.
+inline constexpr int kExitLeaseLost = 75;
 // The worker's end of its socket.
 inline constexpr int kWorkerSocket = 3;
 
@@ -48,9 +52,9 @@ public:
   static absl::StatusOr<std::unique_ptr<Spawner>> Start();
   ~Spawner();
 
-  // argv[0] is a path. The new process has `socket` as its descriptor kWorkerSocket.
-  absl::StatusOr<pid_t> Spawn(const std::vector<std::string> &argv, const ProcessLimits &limits,
-                              UniqueFd socket);
+  // `program` is a path. The new process has `socket` as its descriptor kWorkerSocket.
+  absl::StatusOr<pid_t> Spawn(const std::string &program, const std::vector<std::string> &argv,
+                              const ProcessLimits &limits, UniqueFd socket);
   // SIGKILL. No effect when the process has ended.
   void Kill(pid_t pid);
   // Waits until `pid`, which came from Spawn, has ended and forgets it.

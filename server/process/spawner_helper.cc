@@ -33,8 +33,8 @@ void SetLimit(__rlimit_resource resource, uint64_t value) {
 }
 
 // In the child, between fork and exec. Reports a failure through `report`.
-[[noreturn]] void BecomeWorker(const HelperRequest &request, std::vector<char *> argv, int socket,
-                               int report, pid_t helper) {
+[[noreturn]] void BecomeWorker(const HelperRequest &request, const char *program,
+                               std::vector<char *> argv, int socket, int report, pid_t helper) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != helper)
     ::_exit(1); // the helper went away before the line above
@@ -51,6 +51,8 @@ void SetLimit(__rlimit_resource resource, uint64_t value) {
   if (request.memory_bytes)
     SetLimit(RLIMIT_AS, request.memory_bytes);
 #endif
+  if (request.cpu_seconds)
+    SetLimit(RLIMIT_CPU, request.cpu_seconds);
   if (request.nice)
     ::setpriority(PRIO_PROCESS, 0, request.nice);
 
@@ -67,7 +69,7 @@ void SetLimit(__rlimit_resource resource, uint64_t value) {
   for (int fd = kWorkerSocket + 1; fd < 64; ++fd)
     if (fd != report)
       ::close(fd);
-  ::execv(argv[0], argv.data());
+  ::execv(program, argv.data());
   int error = errno;
   (void)!::write(report, &error, sizeof(error));
   ::_exit(127);
@@ -82,7 +84,8 @@ void Spawn(int control, const HelperRequest &request, char *arguments, size_t si
            std::set<pid_t> &children) {
   HelperReply reply{HelperReply::kStarted, 0, request.token, 0, 0};
   std::vector<char *> argv;
-  for (size_t at = 0; at < size && argv.size() < request.argument_count;
+  const char *program = arguments;
+  for (size_t at = std::strlen(arguments) + 1; at < size && argv.size() < request.argument_count;
        at += std::strlen(arguments + at) + 1)
     argv.push_back(arguments + at);
   argv.push_back(nullptr);
@@ -94,7 +97,7 @@ void Spawn(int control, const HelperRequest &request, char *arguments, size_t si
   pid_t helper = ::getpid();
   pid_t child = ::fork();
   if (child == 0)
-    BecomeWorker(request, argv, socket, report[1], helper);
+    BecomeWorker(request, program, argv, socket, report[1], helper);
   reply.error = child < 0 ? errno : 0;
   ::close(report[1]);
   int error = 0;

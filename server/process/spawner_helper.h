@@ -12,6 +12,7 @@ struct HelperRequest {
   int32_t pid; // kKill
   uint64_t token;
   uint64_t memory_bytes;
+  uint64_t cpu_seconds;
   int32_t nice;
   uint32_t argument_count;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "spdlog/spdlog.h"
 
@@ -21,13 +22,15 @@ const char *ReasonLabel(const absl::Status &why) {
   case absl::StatusCode::kDeadlineExceeded:
     return "timeout";
   case absl::StatusCode::kResourceExhausted:
-    return "memory";
+    return absl::StrContains(why.message(), "CPU") ? "cpu" : "memory";
   case absl::StatusCode::kCancelled:
     return "cancelled";
   case absl::StatusCode::kDataLoss:
     return "protocol";
   case absl::StatusCode::kUnavailable:
     return "start";
+  case absl::StatusCode::kFailedPrecondition:
+    return "lease";
   default:
     return "crash";
   }
@@ -50,7 +53,7 @@ bool CancelFlag::cancelled() const {
 }
 
 absl::StatusOr<wire::WorkerReply>
-WorkerSession::Call(wire::WorkerRequest request, std::span<const int> fds, milliseconds time_limit,
+WorkerSession::Call(wire::WorkerRequest request, std::span<const int> fds, CallLimits limits,
                     CancelFlag *cancel,
                     const std::function<void(const wire::WorkerReply &)> &on_event) {
   if (absl::Status s = pool_.EnsureProcess(process_); !s.ok())
@@ -62,7 +65,7 @@ WorkerSession::Call(wire::WorkerRequest request, std::span<const int> fds, milli
     cancel->kill_ = [process = process_.get()] { process->Kill(); };
   }
   absl::StatusOr<wire::WorkerReply> reply =
-      process_->Call(std::move(request), fds, time_limit, on_event);
+      process_->Call(std::move(request), fds, limits, on_event);
   if (cancel) {
     std::lock_guard lock(cancel->mutex_);
     cancel->kill_ = nullptr;
@@ -81,6 +84,8 @@ WorkerSession::Call(wire::WorkerRequest request, std::span<const int> fds, milli
       pool_.live_.erase(process_.get());
       --pool_.stats_.alive;
     }
+    if (absl::IsFailedPrecondition(reply.status()) && pool_.options_.on_silent)
+      pool_.options_.on_silent(std::move(process_));
     process_.reset();
   }
   return reply;
@@ -181,6 +186,9 @@ absl::Status WorkerPool::EnsureProcess(std::unique_ptr<WorkerProcess> &process) 
       return absl::UnavailableError("was not started, because the service is stopping");
   }
   auto started = WorkerProcess::Start(spawner_, options_.command);
+  if (started.ok() && options_.on_start)
+    if (absl::Status s = options_.on_start(**started); !s.ok())
+      started = s;
   std::unique_lock lock(mutex_);
   if (!started.ok()) {
     auto pause = std::min(kFirstPause * (1 << std::min(start_failures_, 10)), kLongestPause);
@@ -217,6 +225,8 @@ void WorkerPool::Recycle(std::unique_ptr<WorkerProcess> &process) {
     reason = "recycled_jobs";
   else if (options_.max_rss_bytes && process->RssBytes() > options_.max_rss_bytes)
     reason = "recycled_memory";
+  else if (!process->HasCpuFor(options_.job_cpu))
+    reason = "recycled_cpu";
   if (!reason)
     return;
   metrics_.worker_restarts_total.Add({{"role", options_.role}, {"reason", reason}}).Increment();

@@ -43,7 +43,7 @@ public:
   // As WorkerProcess::Call; a dead worker is replaced first. CANCELLED when `cancel` was set.
   // UNAVAILABLE when no worker can be started, or the pool stops and had to end the job.
   absl::StatusOr<wire::WorkerReply>
-  Call(wire::WorkerRequest request, std::span<const int> fds, std::chrono::milliseconds time_limit,
+  Call(wire::WorkerRequest request, std::span<const int> fds, CallLimits limits,
        CancelFlag *cancel = nullptr,
        const std::function<void(const wire::WorkerReply &)> &on_event = nullptr);
 
@@ -74,8 +74,16 @@ public:
     // the next; 0: never.
     uint64_t max_jobs = 0;
     uint64_t max_rss_bytes = 0;
+    // That a job may take of CPU time: a worker whose life's share does not reach for another one
+    // is replaced, too. 0: no limit.
+    std::chrono::seconds job_cpu{0};
     // Called without a lock when the queue has become full, and when it is no longer. May be empty.
     std::function<void()> on_pressure = {};
+    // Called on the worker's thread. A process has started: an error ends it again. And one was
+    // silent for longer than its job allowed: it still lives, and is not the pool's any more. May
+    // be empty.
+    std::function<absl::Status(WorkerProcess &)> on_start = {};
+    std::function<void(std::unique_ptr<WorkerProcess>)> on_silent = {};
   };
   struct Job {
     // Asked when the job's turn comes; false: nobody wants it any more. May be empty.

@@ -18,10 +18,21 @@ namespace pyasc::server {
 namespace wire = pyasc::worker::v1;
 
 struct WorkerCommand {
+  // What is run; "": argv[0].
+  std::string program;
   std::vector<std::string> argv;
   ProcessLimits limits;
   // From exec to the first pong.
   std::chrono::milliseconds start_timeout{30'000};
+};
+
+// Of one call.
+struct CallLimits {
+  std::chrono::milliseconds time;
+  // The longest that the worker may say nothing; 0: as long as `time`.
+  std::chrono::milliseconds silence{0};
+  // CPU time of all its threads; 0: no limit but that of its life.
+  std::chrono::seconds cpu{0};
 };
 
 // An error of WorkerProcess::Call that is the job's doing: a crash, a broken protocol, too much
@@ -40,12 +51,22 @@ public:
   // On an error the process is dead or about to be: the object is of no further use.
   //   ABORTED             it crashed or ended: "crashed (signal 11)"
   //   INTERNAL            somebody else killed it: the machine ran out of memory, or a person
-  //   RESOURCE_EXHAUSTED  it ran into its memory limit
+  //   RESOURCE_EXHAUSTED  it ran into its limit of memory or of CPU time
   //   DEADLINE_EXCEEDED   it exceeded `time_limit` and was killed
   //   DATA_LOSS           it sent something else than the protocol has
+  //   FAILED_PRECONDITION it was silent for too long; it is alive, and Outlive() may follow
   absl::StatusOr<wire::WorkerReply>
-  Call(wire::WorkerRequest request, std::span<const int> fds, std::chrono::milliseconds time_limit,
+  Call(wire::WorkerRequest request, std::span<const int> fds, CallLimits limits,
        const std::function<void(const wire::WorkerReply &)> &on_event);
+
+  // For a worker that was silent too long and has lost what it worked on: lets it find out, drops
+  // what it says, and ends it after `grace`.
+  enum class LateEnd {
+    kAnswered, // it sent its result after all
+    kLeft,     // it saw that it had lost its lease and ended by itself
+    kEnded,    // it died, or had to be killed
+  };
+  LateEnd Outlive(std::chrono::milliseconds grace);
 
   // False when the process has closed its socket while nobody asked it anything.
   bool Alive() const;
@@ -56,10 +77,15 @@ public:
   uint64_t CountJob() { return ++jobs_; }
   // 0 when it cannot be told.
   uint64_t RssBytes() const;
+  // So much of its life's CPU time is left that a job may take `seconds` of it.
+  bool HasCpuFor(std::chrono::seconds seconds) const;
 
 private:
   WorkerProcess(Spawner &spawner, const ProcessLimits &limits, pid_t pid, UniqueFd socket)
       : spawner_(spawner), limits_(limits), pid_(pid), channel_(std::move(socket)) {}
+  // From now on it may take so much CPU time and no more.
+  void AllowCpu(std::chrono::seconds seconds);
+  std::chrono::seconds CpuUsed() const;
   // Waits for the end of a process that has closed its socket, and says how it ended.
   absl::Status DescribeEnd();
 
@@ -69,6 +95,7 @@ private:
   FrameChannel channel_;
   uint64_t next_id_ = 1;
   uint64_t jobs_ = 0;
+  std::chrono::seconds cpu_limit_{0}; // of the job that it does
   bool ended_ = false;
 };
 

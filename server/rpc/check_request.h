@@ -21,8 +21,8 @@ absl::Status CheckKnownFields(const google::protobuf::Message &request,
 // What can be said of a compile request without looking at the kernel: INVALID_ARGUMENT.
 absl::Status CheckCompileRequest(const v1::CompileRequest &request);
 
-// The same of a run: its compile request, and its arguments with their sizes. INVALID_ARGUMENT, or
-// UNIMPLEMENTED (buffer handles). `chunks_allowed`: data may follow in chunks.
+// The same of a run: its compile request, and its arguments with their sizes. INVALID_ARGUMENT.
+// `chunks_allowed`: data may follow in chunks.
 absl::Status CheckRunStart(const v1::RunStart &start, bool chunks_allowed);
 
 } // namespace pyasc::server

@@ -4,6 +4,7 @@
 #include "server/rpc/check_request.h"
 #include "server/rpc/run_call.h"
 #include "server/rpc/run_flow.h"
+#include "server/rpc/watch_call.h"
 
 namespace pyasc::server {
 namespace {
@@ -70,10 +71,9 @@ absl::Status ExecutionServiceImpl::StartProfile(const v1::ProfileRequest &reques
   RunFlow::Events events;
   OperationStore *store = &operations_;
   events.on_progress = [store, name](const v1::Progress &progress) {
-    v1::RunMetadata metadata;
-    *metadata.mutable_progress() = progress;
-    store->SetMetadata(name, metadata);
+    store->SetProgress(name, progress);
   };
+  events.on_print = [store, name](const v1::PrintLine &line) { store->AddPrint(name, line); };
   events.on_done = [store, name](FlowResult result) {
     if (!result.status.ok())
       return store->Fail(name, result.status);
@@ -92,6 +92,14 @@ absl::Status ExecutionServiceImpl::StartProfile(const v1::ProfileRequest &reques
   auto now = operations_.Get(tenant->name(), name);
   *reply = now.ok() ? *std::move(now) : *std::move(operation);
   return absl::OkStatus();
+}
+
+grpc::ServerWriteReactor<v1::OperationEvent> *
+ExecutionServiceImpl::WatchOperation(grpc::CallbackServerContext *context,
+                                     const v1::WatchOperationRequest *request) {
+  auto *call = new WatchCall(service_, operations_, *request);
+  call->Begin(*context);
+  return call;
 }
 
 grpc::ServerUnaryReactor *ExecutionServiceImpl::Tune(grpc::CallbackServerContext *context,

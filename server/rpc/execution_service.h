@@ -18,6 +18,9 @@ public:
   grpc::ServerUnaryReactor *Profile(grpc::CallbackServerContext *context,
                                     const v1::ProfileRequest *request,
                                     google::longrunning::Operation *reply) override;
+  grpc::ServerWriteReactor<v1::OperationEvent> *
+  WatchOperation(grpc::CallbackServerContext *context,
+                 const v1::WatchOperationRequest *request) override;
   grpc::ServerUnaryReactor *Tune(grpc::CallbackServerContext *context,
                                  const v1::TuneRequest *request,
                                  google::longrunning::Operation *reply) override;

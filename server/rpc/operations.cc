@@ -15,6 +15,9 @@ using google::longrunning::Operation;
 namespace {
 
 constexpr uint64_t kMaxJournalGrowth = 64 << 20;
+// Of an operation's events that are kept for those who watch it.
+constexpr size_t kMaxEvents = 4096;
+constexpr size_t kMaxEventBytes = 1 << 20;
 
 absl::Status NoSuchOperation(const std::string &name) {
   return ServiceError(absl::StatusCode::kNotFound,
@@ -129,8 +132,10 @@ absl::Status OperationStore::KeepAt(const std::string &path) {
           {.reason = "SERVICE_RESTARTED"}));
       one.operation.set_done(true);
     }
-    entries_[one.operation.name()] = {
-        one.owner, one.operation, nullptr, false, std::chrono::steady_clock::now(), {}};
+    Entry &entry = entries_[one.operation.name()];
+    entry.owner = one.owner;
+    entry.operation = one.operation;
+    entry.ended = std::chrono::steady_clock::now();
   }
   (*journal)->Rewrite(stored);
   journal_ = *std::move(journal);
@@ -160,7 +165,10 @@ absl::StatusOr<Operation> OperationStore::Create(const std::string &owner,
   operation.set_name(NewName());
   if (journal_)
     journal_->Put(owner, operation);
-  entries_[operation.name()] = {owner, operation, std::move(cancel), false, {}, {}};
+  Entry &entry = entries_[operation.name()];
+  entry.owner = owner;
+  entry.operation = operation;
+  entry.cancel = std::move(cancel);
   return operation;
 }
 
@@ -178,16 +186,107 @@ void OperationStore::SetCancel(const std::string &name, std::function<void()> ca
   cancel();
 }
 
-void OperationStore::SetMetadata(const std::string &name,
-                                 const google::protobuf::Message &metadata) {
+std::map<uint64_t, std::function<void()>> OperationStore::Log(Entry &entry,
+                                                              v1::OperationEvent event) {
+  // Newer progress of the same stage takes the place of the older.
+  if (!entry.log.empty() && event.has_progress() && entry.log.back().has_progress() &&
+      entry.log.back().progress().stage() == event.progress().stage()) {
+    entry.log_bytes -= entry.log.back().ByteSizeLong();
+    entry.log.pop_back();
+  }
+  event.set_sequence(++entry.last);
+  entry.log_bytes += event.ByteSizeLong();
+  entry.log.push_back(std::move(event));
+  while (entry.log.size() > kMaxEvents ||
+         (entry.log_bytes > kMaxEventBytes && entry.log.size() > 1)) {
+    entry.log_bytes -= entry.log.front().ByteSizeLong();
+    entry.cut = entry.log.front().sequence();
+    entry.log.pop_front();
+  }
+  return std::exchange(entry.watchers, {});
+}
+
+void OperationStore::SetProgress(const std::string &name, const v1::Progress &progress) {
+  std::map<uint64_t, std::function<void()>> watchers;
+  {
+    std::lock_guard lock(mutex_);
+    auto found = entries_.find(name);
+    if (found == entries_.end() || found->second.operation.done())
+      return;
+    v1::RunMetadata metadata;
+    *metadata.mutable_progress() = progress;
+    found->second.operation.mutable_metadata()->PackFrom(metadata);
+    v1::OperationEvent event;
+    *event.mutable_progress() = progress;
+    watchers = Log(found->second, std::move(event));
+  }
+  for (auto &[id, wake] : watchers)
+    wake();
+}
+
+void OperationStore::AddPrint(const std::string &name, const v1::PrintLine &line) {
+  std::map<uint64_t, std::function<void()>> watchers;
+  {
+    std::lock_guard lock(mutex_);
+    auto found = entries_.find(name);
+    if (found == entries_.end() || found->second.operation.done())
+      return;
+    v1::OperationEvent event;
+    *event.mutable_print() = line;
+    watchers = Log(found->second, std::move(event));
+  }
+  for (auto &[id, wake] : watchers)
+    wake();
+}
+
+absl::StatusOr<bool> OperationStore::NextEvent(const std::string &owner, const std::string &name,
+                                               uint64_t after, v1::OperationEvent *event) const {
   std::lock_guard lock(mutex_);
   auto found = entries_.find(name);
-  if (found != entries_.end() && !found->second.operation.done())
-    found->second.operation.mutable_metadata()->PackFrom(metadata);
+  if (found == entries_.end() || found->second.owner != owner)
+    return NoSuchOperation(name);
+  const Entry &entry = found->second;
+  if (after < entry.cut) {
+    event->set_missed(entry.cut - after);
+    event->set_sequence(entry.cut);
+    return true;
+  }
+  auto next = std::partition_point(
+      entry.log.begin(), entry.log.end(),
+      [&](const v1::OperationEvent &known) { return known.sequence() <= after; });
+  if (next != entry.log.end()) {
+    *event = *next;
+    return true;
+  }
+  if (!entry.operation.done())
+    return false;
+  *event->mutable_done() = entry.operation;
+  event->set_sequence(std::max(entry.last, after) + 1);
+  return true;
+}
+
+uint64_t OperationStore::Watch(const std::string &name, uint64_t after,
+                               std::function<void()> wake) {
+  {
+    std::lock_guard lock(mutex_);
+    auto found = entries_.find(name);
+    if (found != entries_.end() && !found->second.operation.done() && found->second.last <= after) {
+      uint64_t id = next_waiter_++;
+      found->second.watchers[id] = std::move(wake);
+      return id;
+    }
+  }
+  return 0;
+}
+
+bool OperationStore::StopWatching(const std::string &name, uint64_t id) {
+  std::lock_guard lock(mutex_);
+  auto found = entries_.find(name);
+  return found != entries_.end() && found->second.watchers.erase(id) > 0;
 }
 
 void OperationStore::End(const std::string &name, const std::function<void(Operation &)> &fill) {
-  std::map<uint64_t, std::function<void()>> waiters;
+  std::map<uint64_t, std::function<void()>> waiters, watchers;
   {
     std::lock_guard lock(mutex_);
     auto found = entries_.find(name);
@@ -201,9 +300,12 @@ void OperationStore::End(const std::string &name, const std::function<void(Opera
     entry.ended = std::chrono::steady_clock::now();
     entry.cancel = nullptr;
     waiters.swap(entry.waiters);
+    watchers.swap(entry.watchers);
   }
   for (auto &[id, waiter] : waiters)
     waiter();
+  for (auto &[id, wake] : watchers)
+    wake();
 }
 
 void OperationStore::Finish(const std::string &name, const google::protobuf::Message &response) {
@@ -265,6 +367,8 @@ absl::Status OperationStore::Delete(const std::string &owner, const std::string 
   }
   for (auto &[id, waiter] : gone.waiters)
     waiter();
+  for (auto &[id, wake] : gone.watchers)
+    wake();
   return absl::OkStatus();
 }
 

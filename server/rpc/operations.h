@@ -4,6 +4,7 @@
 #define PYASC_SERVER_RPC_OPERATIONS_H
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -13,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "google/longrunning/operations.grpc.pb.h"
+#include "pyasc/v1/execution.pb.h"
 #include "server/rpc/operation_journal.h"
 #include "server/rpc/service_context.h"
 
@@ -33,7 +35,8 @@ public:
                                                         std::function<void()> cancel);
   // The handle to cancel by may be known only later.
   void SetCancel(const std::string &name, std::function<void()> cancel);
-  void SetMetadata(const std::string &name, const google::protobuf::Message &metadata);
+  void SetProgress(const std::string &name, const v1::Progress &progress);
+  void AddPrint(const std::string &name, const v1::PrintLine &line);
   void Finish(const std::string &name, const google::protobuf::Message &response);
   void Fail(const std::string &name, const absl::Status &status);
 
@@ -49,6 +52,14 @@ public:
   uint64_t Wait(const std::string &name, std::function<void()> done);
   // False: `done` has been or is being called.
   bool StopWaiting(const std::string &name, uint64_t id);
+  // The first event after number `after`; false: there is none yet. NOT_FOUND.
+  absl::StatusOr<bool> NextEvent(const std::string &owner, const std::string &name, uint64_t after,
+                                 v1::OperationEvent *event) const;
+  // Calls `wake` once, when there is an event after `after`; returns an id for StopWatching. 0:
+  // there is one already, or the operation is gone, and `wake` will not be called.
+  uint64_t Watch(const std::string &name, uint64_t after, std::function<void()> wake);
+  // False: `wake` has been or is being called.
+  bool StopWatching(const std::string &name, uint64_t id);
   // Operations that still run.
   size_t running() const;
   // Forgets results that nobody has deleted for an hour.
@@ -62,7 +73,14 @@ private:
     bool cancelled = false;
     std::chrono::steady_clock::time_point ended;
     std::map<uint64_t, std::function<void()>> waiters;
+    std::map<uint64_t, std::function<void()>> watchers;
+    // Events that were, the newest last: those after number `cut` up to `last`.
+    std::deque<v1::OperationEvent> log;
+    size_t log_bytes = 0;
+    uint64_t cut = 0, last = 0;
   };
+  // Appends to the log; returns those who wait for it.
+  static std::map<uint64_t, std::function<void()>> Log(Entry &entry, v1::OperationEvent event);
   void End(const std::string &name, const std::function<void(google::longrunning::Operation &)> &);
 
   const size_t max_operations_;

@@ -31,16 +31,17 @@ std::string SocketPath(const std::string &address) {
 } // namespace
 
 RpcServer::RpcServer(Options options, ServiceContext &service)
-    : options_(std::move(options)), compiler_(service), execution_(service, operations_),
+    : service_(service), options_(std::move(options)),
+      strangers_(service.metrics.admission_rejected_total.Add({{"reason", "socket_peer"}})),
+      compiler_(service), execution_(service, operations_),
       operations_service_(service, operations_), artifacts_(service, executor_), devices_(service) {
   if (options_.admin)
     admin_.emplace(service, *options_.admin, admin_executor_);
 }
 
-std::shared_ptr<grpc::ServerCredentials>
-RpcServer::CredentialsFor(const std::string &address) const {
+std::shared_ptr<grpc::ServerCredentials> RpcServer::TcpCredentials() const {
   namespace tls = grpc::experimental;
-  if (options_.tls_certificate.empty() || !SocketPath(address).empty())
+  if (options_.tls_certificate.empty())
     return grpc::InsecureServerCredentials();
   auto files = std::make_shared<tls::FileWatcherCertificateProvider>(
       options_.tls_key, options_.tls_certificate, options_.tls_client_ca,
@@ -55,7 +56,7 @@ RpcServer::CredentialsFor(const std::string &address) const {
 }
 
 absl::Status RpcServer::LockSockets() {
-  // gRPC removes a socket that is in its way, even one that a living server listens on.
+  // A socket that is in the way is removed: nobody may serve it.
   for (const std::string &address : options_.listen) {
     const std::string path = SocketPath(address);
     if (path.empty())
@@ -71,6 +72,39 @@ absl::Status RpcServer::LockSockets() {
   return absl::OkStatus();
 }
 
+absl::Status RpcServer::OpenSockets(grpc::ServerBuilder &builder) {
+  using grpc::ServerBuilder;
+  for (const std::string &address : options_.listen) {
+    if (SocketPath(address).empty())
+      continue;
+    auto listener = UnixListener::Listen(SocketPath(address), options_.guests);
+    if (!listener.ok())
+      return listener.status();
+    listeners_.push_back(*std::move(listener));
+  }
+  constexpr auto kFromFd = ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD;
+  if (!listeners_.empty())
+    owners_ = builder.experimental().AddExternalConnectionAcceptor(
+        kFromFd, grpc::InsecureServerCredentials());
+  // These credentials exchange nothing either, but calls show that they came this way.
+  if (!listeners_.empty() && !options_.guests.empty())
+    guests_ = builder.experimental().AddExternalConnectionAcceptor(
+        kFromFd, grpc::experimental::LocalServerCredentials(UDS));
+  return absl::OkStatus();
+}
+
+void RpcServer::RefuseStranger(const PeerCredentials &peer) {
+  strangers_.Increment();
+  spdlog::warn("user {} (process {}) may not use the Unix socket: refused", peer.uid, peer.pid);
+  if (service_.audit)
+    service_.audit->Write({.tenant = "",
+                           .peer = absl::StrCat("unix:uid=", peer.uid, ",pid=", peer.pid),
+                           .method = "connect",
+                           .code = "PERMISSION_DENIED",
+                           .request_id = "",
+                           .kernel = ""});
+}
+
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
                                                             ServiceContext &service) {
   std::unique_ptr<RpcServer> rpc(new RpcServer(std::move(options), service));
@@ -84,10 +118,12 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   }
   grpc::ServerBuilder builder;
-  std::vector<int> ports(rpc->options_.listen.size());
+  if (absl::Status s = rpc->OpenSockets(builder); !s.ok())
+    return s;
+  std::vector<int> ports(rpc->options_.listen.size(), 1);
   for (size_t i = 0; i < ports.size(); ++i)
-    builder.AddListeningPort(rpc->options_.listen[i], rpc->CredentialsFor(rpc->options_.listen[i]),
-                             &ports[i]);
+    if (const std::string &address = rpc->options_.listen[i]; SocketPath(address).empty())
+      builder.AddListeningPort(address, rpc->TcpCredentials(), &ports[i]);
   // A compressed message may unfold to any size.
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
@@ -108,13 +144,22 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
     builder.RegisterService(&rpc->artifacts_);
     builder.RegisterService(&*rpc->admin_);
   }
-  // Nobody but the owner may talk to the socket.
-  mode_t mask = ::umask(0077);
   rpc->server_ = builder.BuildAndStart();
-  ::umask(mask);
   for (size_t i = 0; i < ports.size(); ++i)
     if (!rpc->server_ || ports[i] == 0)
       return absl::UnavailableError(absl::StrCat("cannot listen on ", rpc->options_.listen[i]));
+  for (const auto &listener : rpc->listeners_)
+    listener->Serve(
+        {.on_connection =
+             [rpc = rpc.get()](int listener, int fd, PeerKind kind) {
+               grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+               connection.listener_fd = listener;
+               connection.fd = fd;
+               auto &acceptor = kind == PeerKind::kGuest ? rpc->guests_ : rpc->owners_;
+               acceptor->HandleNewConnection(&connection);
+             },
+         .on_stranger =
+             [rpc = rpc.get()](const PeerCredentials &peer) { rpc->RefuseStranger(peer); }});
   return rpc;
 }
 
@@ -143,6 +188,7 @@ void RpcServer::SetReady(bool ready) {
 void RpcServer::Shutdown(std::chrono::system_clock::time_point deadline) {
   if (!server_)
     return;
+  listeners_.clear(); // gRPC would not close what it gets from now on
   server_->Shutdown(deadline);
   server_->Wait();
   server_.reset();

@@ -14,6 +14,7 @@
 #include "server/rpc/execution_service.h"
 #include "server/rpc/operations.h"
 #include "server/rpc/small_services.h"
+#include "server/rpc/unix_listener.h"
 
 namespace pyasc::server {
 
@@ -26,6 +27,8 @@ public:
     // certificate. The files are read again when they change.
     std::string tls_certificate, tls_key, tls_client_ca;
     int64_t tls_refresh_seconds = 60;
+    // Who may use the Unix sockets besides our own user and root.
+    SocketGuests guests;
     // Where operations outlive the process; "": they do not.
     std::string operations_file;
     // Health, reflection, artifacts and administration are the daemon's.
@@ -45,10 +48,15 @@ public:
 
 private:
   RpcServer(Options options, ServiceContext &service);
-  std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const std::string &address) const;
+  std::shared_ptr<grpc::ServerCredentials> TcpCredentials() const;
   absl::Status LockSockets();
+  // Opens the Unix sockets; their connections come to gRPC by way of us.
+  absl::Status OpenSockets(grpc::ServerBuilder &builder);
+  void RefuseStranger(const PeerCredentials &peer);
 
+  ServiceContext &service_;
   Options options_;
+  prometheus::Counter &strangers_;
   Executor executor_{1};
   Executor admin_executor_{1}; // a scrub takes minutes; nobody's artifact waits for it
   OperationStore operations_{4096};
@@ -59,7 +67,10 @@ private:
   DeviceServiceImpl devices_;
   std::optional<AdminServiceImpl> admin_;
   std::vector<UniqueFd> locks_;
+  using Acceptor = std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>;
+  Acceptor owners_, guests_; // guests_: null without guests
   std::unique_ptr<grpc::Server> server_;
+  std::vector<std::unique_ptr<UnixListener>> listeners_;
 };
 
 } // namespace pyasc::server

@@ -180,7 +180,46 @@ absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
   for (const std::string &name : start_.options().outputs())
     if (absl::Status s = AddOutput(name, values); !s.ok())
       return s;
-  return start_.options().all_outputs() ? AddOtherOutputs(values) : absl::OkStatus();
+  if (start_.options().all_outputs())
+    if (absl::Status s = AddOtherOutputs(values); !s.ok())
+      return s;
+  return AddBuffers(values);
+}
+
+absl::Status RunFlow::AddBuffers(std::span<const contract::LaunchValue> values) {
+  if (start_.options().timing_only())
+    return absl::OkStatus(); // nothing is computed
+  for (const v1::Parameter &parameter : artifact_.launch().parameters()) {
+    auto tensor = inputs_->tensors().find(parameter.name());
+    if (tensor == inputs_->tensors().end() || !tensor->second.buffer ||
+        (parameter.access() != v1::ACCESS_WRITE && parameter.access() != v1::ACCESS_READ_WRITE))
+      continue;
+    auto output = std::find_if(outputs_.begin(), outputs_.end(), [&](const OutputTensor &known) {
+      return known.name == parameter.name();
+    });
+    if (output == outputs_.end()) {
+      if (absl::Status s = AddOutput(parameter.name(), values); !s.ok())
+        return s;
+      output = outputs_.end() - 1;
+      output->sent = false;
+    }
+    output->buffer = tensor->second.buffer;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunFlow::FillBuffers() {
+  for (OutputTensor &output : outputs_) {
+    if (!output.buffer)
+      continue;
+    absl::StatusOr<SharedMemory> memory = work_->memory[output.memory_index].Share();
+    if (!memory.ok())
+      return memory.status();
+    if (absl::Status s = output.buffer->Replace(*std::move(memory)); !s.ok())
+      return s;
+  }
+  std::erase_if(outputs_, [](const OutputTensor &output) { return !output.sent; });
+  return absl::OkStatus();
 }
 
 absl::Status RunFlow::AddOtherOutputs(std::span<const contract::LaunchValue> values) {
@@ -353,8 +392,10 @@ void RunFlow::OnLaunched(LaunchAnswer answer) {
     done.mutable_report()->set_compile_us(compile_us_);
     done.mutable_report()->set_cache(CacheName(cache_));
     done.mutable_report()->set_request_key(request_key_);
-    if (!wrong)
+    if (!wrong) {
+      result.status = FillBuffers();
       result.outputs = std::move(outputs_);
+    }
   }
   result.work = std::move(work_);
   result.inputs = std::move(inputs_);

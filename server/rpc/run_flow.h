@@ -21,6 +21,8 @@ struct OutputTensor {
   v1::TensorType type;
   bool is_scalar = false;
   uint32_t memory_index = 0;
+  std::shared_ptr<BufferStore::Use> buffer = nullptr; // that gets it
+  bool sent = true;                                   // to the caller
 };
 
 struct FlowResult {
@@ -68,6 +70,9 @@ private:
   absl::Status AddOutput(const std::string &name, std::span<const contract::LaunchValue> values);
   // What the kernel writes and returns that was not asked for by name.
   absl::Status AddOtherOutputs(std::span<const contract::LaunchValue> values);
+  // What the kernel writes to leased buffers.
+  absl::Status AddBuffers(std::span<const contract::LaunchValue> values);
+  absl::Status FillBuffers();
   void OnLaunched(LaunchAnswer answer);
   void ReportStage(const char *stage);
   void End(FlowResult result);

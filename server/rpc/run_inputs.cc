@@ -61,8 +61,13 @@ absl::Status RunInputs::Accept(v1::RunStart &start) {
     if (argument.kind_case() != v1::ArgumentValue::kTensor)
       continue;
     v1::TensorValue &value = *argument.mutable_tensor();
+    if (value.storage_case() == v1::TensorValue::kBufferHandle) {
+      if (absl::Status s = TakeBuffer(name, value); !s.ok())
+        return s;
+      continue;
+    }
     const int64_t bytes = *contract::TensorBytes(value.type());
-    Tensor tensor{value.type(), {}, 0, value.storage_case() == v1::TensorValue::kChunked};
+    Tensor tensor{value.type(), {}, 0, value.storage_case() == v1::TensorValue::kChunked, nullptr};
     if (absl::Status s = lease_.Take(bytes, what.c_str()); !s.ok())
       return s;
     absl::StatusOr<SharedMemory> memory = SharedMemory::Create(bytes);
@@ -77,6 +82,28 @@ absl::Status RunInputs::Accept(v1::RunStart &start) {
     }
     tensors_.emplace(name, std::move(tensor));
   }
+  return absl::OkStatus();
+}
+
+absl::Status RunInputs::TakeBuffer(const std::string &name, v1::TensorValue &value) {
+  auto use =
+      service_.buffers.Begin(tenant_, value.buffer_handle(), std::chrono::steady_clock::now());
+  if (!use.ok())
+    return use.status();
+  const v1::TensorType &type = (*use)->type();
+  if (value.has_type() && !contract::SameType(value.type(), type))
+    return Invalid(absl::StrCat("the argument '", name, "' is ", contract::TypeName(value.type()),
+                                "; its buffer holds ", contract::TypeName(type)));
+  *value.mutable_type() = type;
+  // The worker makes a copy, so the run holds it once more.
+  const int64_t bytes = (*use)->contents()->size_bytes();
+  if (absl::Status s = lease_.Take(bytes, absl::StrCat("the argument '", name, "'").c_str());
+      !s.ok())
+    return s;
+  absl::StatusOr<SharedMemory> memory = (*use)->contents()->Share();
+  if (!memory.ok())
+    return memory.status();
+  tensors_.emplace(name, Tensor{type, *std::move(memory), bytes, false, *std::move(use)});
   return absl::OkStatus();
 }
 
@@ -103,6 +130,8 @@ absl::Status RunInputs::Seal() {
       return Invalid(absl::StrCat("the argument '", name, "' of type ",
                                   contract::TypeName(tensor.type), " ended after ", tensor.filled,
                                   " of ", tensor.memory.size_bytes(), " bytes"));
+    if (tensor.buffer)
+      continue; // sealed
     if (absl::Status s = tensor.memory.SealContents(); !s.ok())
       return s;
   }

@@ -9,6 +9,7 @@
 
 #include "pyasc/v1/execution.pb.h"
 #include "server/process/memfd.h"
+#include "server/rpc/buffers.h"
 #include "server/rpc/service_context.h"
 
 namespace pyasc::server {
@@ -41,10 +42,13 @@ public:
     SharedMemory memory;
     int64_t filled = 0;
     bool chunked = false;
+    std::shared_ptr<BufferStore::Use> buffer; // whose contents the memory is
   };
 
-  RunInputs(ServiceContext &service, TenantPtr tenant) : lease_(service, std::move(tenant)) {}
-  // Takes the arguments of `start`; inline data is moved out of it. RESOURCE_EXHAUSTED.
+  RunInputs(ServiceContext &service, TenantPtr tenant)
+      : service_(service), tenant_(tenant), lease_(service, std::move(tenant)) {}
+  // Takes the arguments of `start`; inline data is moved out of it, and types that are left to
+  // buffers are put in. RESOURCE_EXHAUSTED, NOT_FOUND (no such buffer).
   // REQUIRES: CheckRunStart() let it pass.
   absl::Status Accept(v1::RunStart &start);
   absl::Status Append(const v1::TensorChunk &chunk);
@@ -55,6 +59,10 @@ public:
   ByteLease &lease() { return lease_; }
 
 private:
+  absl::Status TakeBuffer(const std::string &name, v1::TensorValue &value);
+
+  ServiceContext &service_;
+  const TenantPtr tenant_;
   ByteLease lease_;
   std::map<std::string, Tensor> tensors_;
 };

@@ -15,6 +15,7 @@
 #include "server/core/backend.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc/audit_log.h"
+#include "server/rpc/buffers.h"
 #include "server/rpc/tenants.h"
 
 namespace pyasc::server {
@@ -60,6 +61,9 @@ struct ServiceContext {
   // Largest sum of the tensors of one run, and of all runs at a time.
   std::atomic<uint64_t> max_run_bytes = 4ull << 30;
   std::atomic<uint64_t> max_total_bytes = 8ull << 30;
+  // Of leased buffers, all tenants together.
+  uint64_t max_buffer_bytes = 1ull << 30;
+  BufferStore buffers{admission, max_buffer_bytes, max_total_bytes};
 };
 
 // Metadata by which clients name their build.

@@ -1,12 +1,18 @@
 #include "server/rpc/small_services.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "server/core/service_error.h"
+#include "server/process/memfd.h"
 #include "server/rpc/check_request.h"
+#include "server/rpc/run_inputs.h"
 
 namespace pyasc::server {
 namespace {
+
+constexpr size_t kMaxChunkBytes = 1 << 20; // WriteBufferRequest.data
 
 grpc::ServerUnaryReactor *Answer(grpc::CallbackServerContext *context, const absl::Status &status) {
   grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
@@ -14,19 +20,98 @@ grpc::ServerUnaryReactor *Answer(grpc::CallbackServerContext *context, const abs
   return reactor;
 }
 
-absl::Status NoBuffers() {
-  return ServiceError(absl::StatusCode::kUnimplemented,
-                      "this build of the service leases no device buffers: send tensors with Run",
-                      {.reason = "NO_BUFFER_HANDLES"});
+absl::Status Invalid(std::string message) {
+  return ServiceError(absl::StatusCode::kInvalidArgument, std::move(message),
+                      {.reason = "INVALID_REQUEST"});
 }
+
+// One WriteBuffer call: gathers the bytes, and puts them into the buffer when all are there.
+class BufferUpload final : public grpc::ServerReadReactor<v1::WriteBufferRequest> {
+public:
+  BufferUpload(ServiceContext &service, grpc::CallbackServerContext *context)
+      : service_(service), context_(context), scope_(service, "WriteBuffer") {
+    if (absl::Status s = scope_.Enter(*context); !s.ok()) {
+      End(s);
+      return;
+    }
+    bytes_.emplace(service, scope_.tenant());
+    StartRead(&request_);
+  }
+  void OnReadDone(bool ok) override {
+    absl::Status status = ok ? Take() : Put();
+    if (!ok || !status.ok())
+      return End(status);
+    StartRead(&request_);
+  }
+  void OnCancel() override {} // the read under way fails
+  void OnDone() override { delete this; }
+
+private:
+  absl::Status Take() {
+    if (absl::Status s = CheckKnownFields(request_, *context_, service_.backend); !s.ok())
+      return s;
+    if (!use_) {
+      auto use = service_.buffers.Begin(scope_.tenant(), request_.buffer_handle(),
+                                        std::chrono::steady_clock::now());
+      if (!use.ok())
+        return use.status();
+      const int64_t size = (*use)->contents()->size_bytes();
+      if (absl::Status s = bytes_->Take(size, "a buffer's new contents"); !s.ok())
+        return s;
+      absl::StatusOr<SharedMemory> memory = SharedMemory::Create(size);
+      if (!memory.ok())
+        return memory.status();
+      memory_ = *std::move(memory);
+      use_ = *std::move(use);
+    } else if (!request_.buffer_handle().empty()) {
+      return Invalid("only the first message names the buffer");
+    }
+    if (request_.data().size() > kMaxChunkBytes)
+      return Invalid(absl::StrCat("a message of ", request_.data().size(), " bytes; at most ",
+                                  kMaxChunkBytes, " are taken"));
+    if (absl::Status s = memory_.Write(filled_, request_.data()); !s.ok())
+      return absl::IsOutOfRange(s) ? Invalid(absl::StrCat("more than the ", memory_.size_bytes(),
+                                                          " bytes that the buffer has"))
+                                   : s;
+    filled_ += static_cast<int64_t>(request_.data().size());
+    return absl::OkStatus();
+  }
+  absl::Status Put() {
+    if (context_->IsCancelled())
+      return absl::CancelledError("the caller has left");
+    if (!use_)
+      return Invalid("the stream names no buffer");
+    if (filled_ != memory_.size_bytes())
+      return Invalid(absl::StrCat(filled_, " bytes came; the buffer has ", memory_.size_bytes()));
+    return use_->Replace(std::move(memory_));
+  }
+  void End(const absl::Status &status) {
+    const grpc::Status ends = ToGrpcStatus(status);
+    scope_.Ends(ends);
+    Finish(ends);
+  }
+
+  ServiceContext &service_;
+  grpc::CallbackServerContext *context_;
+  CallScope scope_;
+  v1::WriteBufferRequest request_;
+  std::optional<ByteLease> bytes_;
+  std::shared_ptr<BufferStore::Use> use_;
+  SharedMemory memory_;
+  int64_t filled_ = 0;
+};
 
 absl::Status CheckAdmin(const grpc::CallbackServerContext &context, CallScope &scope) {
   if (absl::Status s = scope.Enter(context, /*counted=*/false); !s.ok())
     return s;
   scope.Ends(grpc::Status::OK);
-  if (context.peer().rfind("unix:", 0) == 0)
+  const bool local = context.peer().rfind("unix:", 0) == 0;
+  if (local && !IsSocketGuest(context))
     return absl::OkStatus();
   scope.Ends(grpc::Status(grpc::StatusCode::PERMISSION_DENIED, ""));
+  if (local)
+    return ServiceError(absl::StatusCode::kPermissionDenied,
+                        "administration is the daemon's own user's", {.reason = "ADMIN_NOT_OWNER"});
   return ServiceError(absl::StatusCode::kPermissionDenied,
                       "administration is served on the Unix socket only",
                       {.reason = "ADMIN_NOT_LOCAL"});
@@ -83,15 +168,40 @@ grpc::ServerUnaryReactor *DeviceServiceImpl::ListDevices(grpc::CallbackServerCon
 }
 
 grpc::ServerUnaryReactor *DeviceServiceImpl::CreateBuffer(grpc::CallbackServerContext *context,
-                                                          const v1::CreateBufferRequest *,
-                                                          v1::CreateBufferReply *) {
-  return Answer(context, NoBuffers());
+                                                          const v1::CreateBufferRequest *request,
+                                                          v1::CreateBufferReply *reply) {
+  CallScope scope(service_, "CreateBuffer");
+  absl::Status status = scope.Enter(*context);
+  if (status.ok())
+    status = CheckKnownFields(*request, *context, service_.backend);
+  if (status.ok()) {
+    auto created =
+        service_.buffers.Create(scope.tenant(), *request, std::chrono::steady_clock::now());
+    status = created.status();
+    if (created.ok())
+      *reply = *std::move(created);
+  }
+  scope.Ends(ToGrpcStatus(status));
+  return Answer(context, status);
+}
+
+grpc::ServerReadReactor<v1::WriteBufferRequest> *
+DeviceServiceImpl::WriteBuffer(grpc::CallbackServerContext *context, v1::WriteBufferReply *) {
+  return new BufferUpload(service_, context);
 }
 
 grpc::ServerUnaryReactor *DeviceServiceImpl::ReleaseBuffer(grpc::CallbackServerContext *context,
-                                                           const v1::ReleaseBufferRequest *,
+                                                           const v1::ReleaseBufferRequest *request,
                                                            v1::ReleaseBufferReply *) {
-  return Answer(context, NoBuffers());
+  CallScope scope(service_, "ReleaseBuffer");
+  absl::Status status = scope.Enter(*context, /*counted=*/false);
+  if (status.ok())
+    status = CheckKnownFields(*request, *context, service_.backend);
+  if (status.ok())
+    status = service_.buffers.Release(scope.tenant(), request->buffer_handle(),
+                                      std::chrono::steady_clock::now());
+  scope.Ends(ToGrpcStatus(status));
+  return Answer(context, status);
 }
 
 grpc::ServerUnaryReactor *AdminServiceImpl::GetStats(grpc::CallbackServerContext *context,

@@ -33,6 +33,8 @@ public:
   grpc::ServerUnaryReactor *CreateBuffer(grpc::CallbackServerContext *context,
                                          const v1::CreateBufferRequest *request,
                                          v1::CreateBufferReply *reply) override;
+  grpc::ServerReadReactor<v1::WriteBufferRequest> *
+  WriteBuffer(grpc::CallbackServerContext *context, v1::WriteBufferReply *reply) override;
   grpc::ServerUnaryReactor *ReleaseBuffer(grpc::CallbackServerContext *context,
                                           const v1::ReleaseBufferRequest *request,
                                           v1::ReleaseBufferReply *reply) override;

@@ -28,6 +28,14 @@ absl::Status OverQuota(const std::string &tenant, const char *quota,
 
 } // namespace
 
+bool IsSocketGuest(const grpc::CallbackServerContext &context) {
+  const auto identity = context.auth_context();
+  if (!identity)
+    return false;
+  const auto kinds = identity->FindPropertyValues(GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME);
+  return std::find(kinds.begin(), kinds.end(), "local") != kinds.end();
+}
+
 Tenant::Tenant(TenantConfig config) : name_(config.name) {
   device_seconds_left_ = config.device_seconds_per_hour;
   Configure(config);
@@ -36,6 +44,7 @@ Tenant::Tenant(TenantConfig config) : name_(config.name) {
 void Tenant::Configure(const TenantConfig &config) {
   max_calls_ = static_cast<uint64_t>(config.max_calls);
   max_bytes_ = static_cast<uint64_t>(config.max_bytes);
+  max_buffer_bytes_ = static_cast<uint64_t>(config.max_buffer_bytes);
   std::lock_guard lock(mutex_);
   device_seconds_left_ =
       std::min(device_seconds_left_ +

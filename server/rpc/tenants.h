@@ -38,6 +38,8 @@ public:
   // Bytes of tensors. False: more than it may hold.
   bool TakeBytes(uint64_t bytes);
   void GiveBytes(uint64_t bytes) { bytes_ -= bytes; }
+  // Of leased buffers; 0: no limit of its own.
+  uint64_t max_buffer_bytes() const { return max_buffer_bytes_; }
   // RESOURCE_EXHAUSTED with a hint when its device time is used up; it fills up steadily.
   absl::Status CheckDeviceTime();
   void ChargeDeviceTime(std::chrono::nanoseconds took);
@@ -51,12 +53,16 @@ private:
 
   const std::string name_;
   std::atomic<uint64_t> calls_{0}, bytes_{0};
-  std::atomic<uint64_t> max_calls_{0}, max_bytes_{0};
+  std::atomic<uint64_t> max_calls_{0}, max_bytes_{0}, max_buffer_bytes_{0};
   mutable std::mutex mutex_; // what follows
   TenantConfig config_;
   double device_seconds_left_ = 0;
   Clock::time_point filled_ = Clock::now();
 };
+
+// The caller came by a Unix socket and is another user than the daemon's own: rpc_server.cc gives
+// such connections credentials of their own.
+bool IsSocketGuest(const grpc::CallbackServerContext &context);
 
 using TenantPtr = std::shared_ptr<Tenant>;
 

@@ -40,6 +40,13 @@ bool Writes(v1::Access access) {
   return access == v1::ACCESS_WRITE || access == v1::ACCESS_READ_WRITE;
 }
 
+// A device that is another worker's by now is not touched.
+absl::Status CheckLease(const RunEvents &events) {
+  if (!events.holds_device || events.holds_device())
+    return absl::OkStatus();
+  return absl::CancelledError("the lease on the device is lost");
+}
+
 absl::Status Named(const std::string &name, const absl::Status &status) {
   return absl::Status(status.code(), absl::StrCat("the argument '", name, "': ", status.message()));
 }
@@ -150,6 +157,8 @@ absl::Status DeviceRunner::RunOnce(Launch &launch) {
     return s;
   Report(launch.events.on_progress, "copying in");
   Clock::time_point begin = Clock::now();
+  if (absl::Status s = CheckLease(launch.events); !s.ok())
+    return s;
   if (absl::Status s = launch.Allocate(*device_); !s.ok())
     return s;
   for (size_t i = 0; i < launch.arguments.size() && !launch.job.timing_only(); ++i)
@@ -173,6 +182,8 @@ absl::Status DeviceRunner::RunOnce(Launch &launch) {
   if (launch.job.trace_events() > 0)
     options.on_trace = launch.events.on_trace;
   options.trace_events = launch.job.trace_events();
+  if (absl::Status s = CheckLease(launch.events); !s.ok())
+    return s;
   auto outcome =
       device_->Launch(*launch.loaded.executable, launch.arguments, launch.results, options);
   if (!outcome.ok())
@@ -186,6 +197,8 @@ absl::Status DeviceRunner::RunOnce(Launch &launch) {
     return absl::OkStatus();
   Report(launch.events.on_progress, "copying out");
   begin = Clock::now();
+  if (absl::Status s = CheckLease(launch.events); !s.ok())
+    return s;
   absl::Status status = launch.CopyOutputs(*device_);
   launch.result.mutable_report()->set_copy_out_us(Microseconds(Clock::now() - begin));
   return status;
@@ -205,6 +218,8 @@ absl::Status DeviceRunner::Measure(Launch &launch) {
   options.profile = true;
   options.hot = launch.job.hot();
   while (launch.times.size() < samples) {
+    if (absl::Status s = CheckLease(launch.events); !s.ok())
+      return s;
     // A kernel that adds to its own output must not measure other numbers every time.
     for (size_t i = 0; i < launch.arguments.size(); ++i)
       if (launch.arguments[i].buffer && Writes(launch.contract().parameters(i).access()))

@@ -23,6 +23,8 @@ struct RunEvents {
   std::function<void(const v1::Progress &)> on_progress;
   std::function<void(const v1::PrintLine &)> on_print;
   std::function<void(const v1::TraceChunk &)> on_trace;
+  // Asked before each use of the device: false once it is another worker's.
+  std::function<bool()> holds_device = {};
 };
 
 // Owns one device. Used by one thread at a time.

@@ -1,9 +1,16 @@
 #include "server/worker/serve.h"
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <mutex>
+#include <optional>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "server/process/lease_page.h"
+#include "server/process/spawner.h"
 
 namespace pyasc::server {
 namespace {
@@ -36,7 +43,74 @@ absl::StatusOr<std::vector<SharedMemory>> TakeMemory(const wire::RunJob &job,
   return memory;
 }
 
-wire::RunResult Run(FrameChannel &channel, uint64_t id, const wire::RunJob &job,
+// The worker's end of the conversation. Progress, prints and signs of life come from several
+// threads; the final reply is the last word about its request.
+class Speaker {
+public:
+  explicit Speaker(FrameChannel &channel) : channel_(channel) {}
+  ~Speaker() {
+    {
+      std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    wake_.notify_all();
+    if (pulse_.joinable())
+      pulse_.join();
+  }
+
+  // From now on there is a sign of life so often while a request is worked on.
+  void StartPulse(std::chrono::milliseconds interval) {
+    if (!pulse_.joinable())
+      pulse_ = std::thread([this, interval] { Pulse(interval); });
+  }
+  void Begin(uint64_t id) {
+    std::lock_guard lock(mutex_);
+    id_ = id;
+    if (parked_)
+      wake_.notify_all();
+  }
+  void Tell(wire::WorkerReply event) {
+    std::lock_guard lock(mutex_);
+    event.set_id(id_);
+    // Should the daemon be gone, the final reply finds out.
+    (void)channel_.Send(event, {}, std::nullopt);
+  }
+  absl::Status End(wire::WorkerReply reply) {
+    std::lock_guard lock(mutex_);
+    reply.set_id(id_);
+    id_ = 0;
+    return channel_.Send(reply, {}, std::nullopt);
+  }
+
+private:
+  void Pulse(std::chrono::milliseconds interval) {
+    wire::WorkerReply alive;
+    alive.set_alive(true);
+    std::unique_lock lock(mutex_);
+    while (!ending_) {
+      if (id_ == 0) { // an idle worker costs nothing
+        parked_ = true;
+        wake_.wait(lock, [this] { return ending_ || id_ != 0; });
+        parked_ = false;
+      }
+      if (wake_.wait_for(lock, interval, [this] { return ending_; }))
+        return;
+      if (id_ == 0)
+        continue;
+      alive.set_id(id_);
+      (void)channel_.Send(alive, {}, std::nullopt);
+    }
+  }
+
+  FrameChannel &channel_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  uint64_t id_ = 0; // 0: nothing is worked on
+  bool ending_ = false, parked_ = false;
+  std::thread pulse_;
+};
+
+wire::RunResult Run(Speaker &speaker, const LeasePage *page, const wire::RunJob &job,
                     std::vector<UniqueFd> &fds, DeviceRunner *runner) {
   wire::RunResult result;
   if (!runner) {
@@ -48,29 +122,22 @@ wire::RunResult Run(FrameChannel &channel, uint64_t id, const wire::RunJob &job,
     result.set_error(std::string(memory.status().message()));
     return result;
   }
-  // Prints may come from another thread than progress.
-  std::mutex sending;
-  auto send = [&](wire::WorkerReply event) {
-    event.set_id(id);
-    std::lock_guard lock(sending);
-    // Should the daemon be gone, the final reply finds out.
-    (void)channel.Send(event, {}, std::nullopt);
-  };
   RunEvents events;
+  events.holds_device = [page] { return !page || !page->revoked(); };
   events.on_progress = [&](const v1::Progress &progress) {
     wire::WorkerReply event;
     *event.mutable_progress() = progress;
-    send(std::move(event));
+    speaker.Tell(std::move(event));
   };
   events.on_print = [&](const v1::PrintLine &line) {
     wire::WorkerReply event;
     *event.mutable_print() = line;
-    send(std::move(event));
+    speaker.Tell(std::move(event));
   };
   events.on_trace = [&](const v1::TraceChunk &chunk) {
     wire::WorkerReply event;
     *event.mutable_trace() = chunk;
-    send(std::move(event));
+    speaker.Tell(std::move(event));
   };
   return runner->Run(job, *memory, events);
 }
@@ -78,6 +145,8 @@ wire::RunResult Run(FrameChannel &channel, uint64_t id, const wire::RunJob &job,
 } // namespace
 
 int ServeWorker(FrameChannel channel, const Engine &engine, DeviceRunner *runner) {
+  std::optional<LeasePage> page;
+  Speaker speaker(channel);
   for (;;) {
     wire::WorkerRequest request;
     std::vector<UniqueFd> fds;
@@ -87,8 +156,8 @@ int ServeWorker(FrameChannel channel, const Engine &engine, DeviceRunner *runner
       std::fprintf(stderr, "pyasc-worker: %s\n", std::string(s.message()).c_str());
       return kProtocolError;
     }
+    speaker.Begin(request.id());
     wire::WorkerReply reply;
-    reply.set_id(request.id());
     switch (request.job_case()) {
     case wire::WorkerRequest::kCompile:
       *reply.mutable_compile() = engine.compile(request.compile().request());
@@ -100,8 +169,23 @@ int ServeWorker(FrameChannel channel, const Engine &engine, DeviceRunner *runner
       *reply.mutable_check() = engine.check(request.check());
       break;
     case wire::WorkerRequest::kRun:
-      *reply.mutable_run() = Run(channel, request.id(), request.run(), fds, runner);
+      *reply.mutable_run() = Run(speaker, page ? &*page : nullptr, request.run(), fds, runner);
+      reply.mutable_run()->set_lease_token(request.run().lease_token());
+      // Whatever it made is nobody's any more.
+      if (page && page->revoked())
+        return kExitLeaseLost;
       break;
+    case wire::WorkerRequest::kLease: {
+      absl::StatusOr<LeasePage> adopted =
+          fds.empty() ? absl::InvalidArgumentError("a lease without its page")
+                      : LeasePage::Adopt(std::move(fds[0]));
+      if (!adopted.ok())
+        return kProtocolError;
+      page = *std::move(adopted);
+      speaker.StartPulse(std::chrono::milliseconds(std::max(1u, request.lease().renew_ms())));
+      reply.set_pong(true);
+      break;
+    }
     case wire::WorkerRequest::kDescribeDevices:
       reply.mutable_devices();
       if (runner)
@@ -110,7 +194,7 @@ int ServeWorker(FrameChannel channel, const Engine &engine, DeviceRunner *runner
     default:
       reply.set_pong(true);
     }
-    absl::Status sent = channel.Send(reply, {}, std::nullopt);
+    absl::Status sent = speaker.End(std::move(reply));
     if (!sent.ok())
       return absl::IsUnavailable(sent) ? 0 : kProtocolError;
   }

@@ -128,6 +128,7 @@ int WorkerMain(int argc, char **argv, const Engine &engine) {
       return Fail(kUsage,
                   absl::StrCat("unknown argument '", std::string(argument), "'; see --help"));
   }
+  ::prctl(PR_SET_NAME, "pyasc-worker"); // else that of the descriptor that it was started by
   std::signal(SIGPIPE, SIG_IGN);
   std::set_new_handler(OutOfMemory);
   if (describe)

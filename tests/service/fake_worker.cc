@@ -2,11 +2,14 @@
 // tests of the service can see it deal with crashes, hangs and greed. It speaks the real worker
 // protocol through the real code; only the engine is another.
 //
-// In the compiler: @crash-key @crash @hang @eat @slow=MS @reject @truncate @count=FILE (appends a
-// line for each compile) @truncate-elf (host: half of the object code) @pad=BYTES (of code)
+// In the compiler: @crash-key @crash @hang @spin @eat @slow=MS @reject @truncate @count=FILE
+// (appends a line for each compile) @truncate-elf (host: half of the object code) @pad=BYTES (of
+// code)
 // @fork=FILE (starts a process that sleeps, and writes its id) @attempt=WHAT (see Attempt;
-// sandboxed where FAKE_SANDBOX is set). On the device: @run-crash @run-hang @run-eat @run-slow=MS
-// @run-error
+// sandboxed where FAKE_SANDBOX is set). On the device: @run-crash @run-hang @run-spin @run-stay
+// (leaves a thread behind that works for ever) @run-eat @run-slow=MS
+// @run-error @run-until=FILE (runs until the file is there)
+// @run-touch=FILE (appends a line when results are copied from the device)
 // @run-known (see below) @run-print=N (before the rest). @temporary=BYTES (what the kernel needs).
 // Otherwise the "kernel" copies its first tensor to all that it writes.
 
@@ -63,11 +66,22 @@ void Misbehave(const std::string &text, const std::string &prefix) {
   if (Has(text, "@" + prefix + "hang"))
     for (;;)
       ::pause();
+  if (Has(text, "@" + prefix + "stay"))
+    std::thread([] {
+      for (volatile int i = 0;;)
+        i = i + 1;
+    }).detach();
+  if (Has(text, "@" + prefix + "spin"))
+    for (volatile int i = 0;;)
+      i = i + 1;
   if (Has(text, "@" + prefix + "eat"))
     for (std::vector<char *> held;;) {
       held.push_back(new char[16 << 20]);
       std::memset(held.back(), 1, 16 << 20);
     }
+  if (std::string file = Value(text, "@" + prefix + "until="); !file.empty())
+    while (::access(file.c_str(), F_OK) != 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
   int ms = 0;
   if (absl::SimpleAtoi(Value(text, "@" + prefix + "slow="), &ms))
     std::this_thread::sleep_for(std::chrono::milliseconds(ms));
@@ -291,6 +305,11 @@ public:
   }
   absl::Status CopyOut(const device::Buffer &from, int64_t offset,
                        std::span<std::byte> to) override {
+    if (!touched_.empty()) {
+      int fd = ::open(touched_.c_str(), O_CREAT | O_APPEND | O_WRONLY, 0600);
+      (void)!::write(fd, "touched\n", 8);
+      ::close(fd);
+    }
     std::memcpy(to.data(), static_cast<const FakeBuffer &>(from).data.data() + offset, to.size());
     return absl::OkStatus();
   }
@@ -307,6 +326,7 @@ public:
       line.set_core(i % 2);
       options.on_print(line);
     }
+    touched_ = Value(kernel.text, "@run-touch=");
     Misbehave(kernel.text, "run-");
     device::LaunchOutcome outcome;
     outcome.kernel_us = 12.5;
@@ -341,6 +361,7 @@ public:
 private:
   const std::string driver_;
   int launches_ = 0;
+  std::string touched_;
 };
 
 class FakeDriver : public device::Driver {

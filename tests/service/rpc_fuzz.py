@@ -187,6 +187,9 @@ def seeds(path, cls):
         found.append(cls(files=compile_request.files, target=compile_pb2.TARGET_SIM))
     elif name == "ProfileRequest":
         found.append(cls(run=run_start(), max_seconds=1))
+    elif name == "CreateBufferRequest":
+        found.append(cls(type=tensor_pb2.TensorType(dtype=tensor_pb2.DTYPE_FLOAT32, shape=(4,)),
+                         ttl_seconds=1))
     elif "name" in cls.DESCRIPTOR.fields_by_name and "Operation" in path:
         found.append(cls(name="operations/1"))
     return found
@@ -224,10 +227,25 @@ def run_messages(maker, cls):
     return messages
 
 
+def upload_messages(maker, cls):
+    """The messages of a WriteBuffer call, right or wrong."""
+    handle = next((t for t in TEXTS if t.startswith("buffers/")), "")
+    messages = [cls(buffer_handle=handle)] + [cls(data=bytes(8))] * 2
+    for _ in range(maker.rng.randrange(3)):
+        step = maker.rng.randrange(3)
+        if step == 0:
+            maker.rng.shuffle(messages)
+        elif step == 1:
+            messages.append(maker.fill(cls()))
+        else:
+            messages.pop(maker.rng.randrange(len(messages)))
+    return messages
+
+
 def make(maker, path, descriptor, streams):
     cls = message_class(descriptor)
     if streams:
-        messages = run_messages(maker, cls)
+        messages = (run_messages if path.endswith("/Run") else upload_messages)(maker, cls)
     elif maker.rng.random() < 0.3:
         messages = [maker.fill(cls())]
     else:
@@ -328,6 +346,9 @@ def main():
 
 
 def fuzz(daemon, arguments):
+    TEXTS.append(daemon.devices.CreateBuffer(service_pb2.CreateBufferRequest(
+        type=tensor_pb2.TensorType(dtype=tensor_pb2.DTYPE_FLOAT32, shape=(4,)),
+        ttl_seconds=3600)).buffer_handle)
     run = Run(daemon, arguments.seed, time.monotonic() + arguments.seconds)
     threads = [threading.Thread(target=run.work, args=(i,)) for i in range(arguments.threads)]
     for thread in threads:

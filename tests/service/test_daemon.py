@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,7 +12,7 @@ import time
 import grpc
 import pytest
 import yaml
-from conftest import (BUILD, Daemon, TIME_LIMIT, alive, field, free_port, health, in_threads, request,
+from conftest import (BUILD, Daemon, TIME_LIMIT, alive, cmdline, field, free_port, health, in_threads, request,
                       wait_for)
 from pyasc.v1 import compile_pb2, compile_pb2_grpc, execution_pb2_grpc, service_pb2, service_pb2_grpc
 
@@ -328,3 +329,24 @@ def test_rules_and_dashboard_are_well_formed():
         dashboard = json.load(f)
     assert dashboard["id"] is None and dashboard["uid"] and dashboard["schemaVersion"] in (38, 39)
     assert any(v["type"] == "datasource" for v in dashboard["templating"]["list"])
+
+
+def test_an_upgrade_of_the_worker_program_does_not_touch_a_running_daemon(start, tmp_path):
+    worker = tmp_path / "pyasc-worker"
+    shutil.copy(FAKE, worker)
+    daemon = start("--compile-workers", "1", worker=str(worker))
+    build = daemon.stats().build_id
+    assert daemon.compile("one").outcome == OK
+    other = tmp_path / "new"
+    other.write_text("#!/bin/sh\nexit 9\n")  # as if of a build that does not fit
+    other.chmod(0o755)
+    os.rename(other, worker)
+    for pid in daemon.descendants():
+        if b"--role=" in cmdline(pid):
+            os.kill(pid, signal.SIGKILL)
+    assert daemon.compile("two").outcome == OK
+    assert daemon.stats().build_id == build
+    (compiler,) = [p for p in daemon.descendants() if b"--role=compile" in cmdline(p)]
+    with open(f"/proc/{compiler}/comm") as f:
+        assert f.read() == "pyasc-worker\n"
+    assert daemon.terminate() == 0

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 
 import grpc
 import pytest
@@ -346,3 +347,71 @@ def test_a_compressed_message_is_refused(daemon):
     assert code_of(lambda: compile_pb2_grpc.CompilerServiceStub(channel).Compile(
         request("one " + "x" * 100_000), timeout=10)) == grpc.StatusCode.UNIMPLEMENTED
     channel.close()
+
+
+# ------------------------------------------------------------------- other users of the machine
+
+OTHER, THIRD, TEAM = 54_321, 54_322, 54_400
+AS_OTHER = """
+import sys, grpc
+channel = grpc.insecure_channel(sys.argv[1])
+for method in sys.argv[2:]:
+    try:
+        channel.unary_unary(method)(b"", timeout=20)
+        print("OK")
+    except grpc.RpcError as error:
+        print(error.code().name)
+"""
+CAPABILITIES = "/pyasc.v1.CompilerService/GetCapabilities"
+STATS = "/pyasc.v1.AdminService/GetStats"
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs to become another user")
+
+
+def as_user(user, address, *methods, groups=()):
+    done = subprocess.run(["/usr/bin/python3", "-c", AS_OTHER, address, *methods], user=user,
+                          group=user, extra_groups=list(groups), cwd="/", env={}, check=True,
+                          capture_output=True, text=True)
+    return done.stdout.split()
+
+
+@pytest.fixture
+def open_directory():
+    """One that other users reach, unlike pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="pyasc-peers-", dir="/tmp") as directory:
+        os.chmod(directory, 0o755)
+        yield directory
+
+
+@as_root
+def test_another_user_is_refused_whatever_the_mode_of_the_socket(start, open_directory, tmp_path):
+    log = tmp_path / "audit"
+    daemon = start("--audit-log", str(log), directory=open_directory)
+    assert as_user(OTHER, daemon.address, CAPABILITIES) == ["UNAVAILABLE"]  # by the mode
+    assert daemon.metric("admission_rejected_total", reason="socket_peer") == 0
+    os.chmod(daemon.socket, 0o777)
+    assert as_user(OTHER, daemon.address, CAPABILITIES, STATS) == ["UNAVAILABLE"] * 2
+    assert daemon.metric("admission_rejected_total", reason="socket_peer") >= 1
+    assert f"user {OTHER} (process " in daemon.read_log()
+    assert daemon.compile("one").outcome == OK
+    assert daemon.terminate() == 0
+    refused = [e for e in map(json.loads, log.read_text().splitlines()) if e["method"] == "connect"]
+    assert refused and all(e["code"] == "PERMISSION_DENIED" for e in refused)
+    assert refused[0]["peer"].startswith(f"unix:uid={OTHER},pid=")
+
+
+@as_root
+@pytest.mark.parametrize("who", [f"uid:{OTHER}", f"gid:{TEAM}"])
+def test_guests_of_the_socket_may_compile_but_not_administer(start, open_directory, who):
+    daemon = start("--socket-guests", who, directory=open_directory)
+    assert as_user(OTHER, daemon.address, CAPABILITIES, STATS, CAPABILITIES, groups=[TEAM]) == \
+        ["OK", "PERMISSION_DENIED", "OK"]
+    assert as_user(THIRD, daemon.address, CAPABILITIES) == ["UNAVAILABLE"]
+    assert daemon.stats().pid == daemon.process.pid  # the owner still may
+    assert daemon.compile("one").outcome == OK
+
+
+def test_guests_of_the_socket_are_checked_with_the_configuration():
+    done = subprocess.run([PYASCD, "--config", "/dev/null", "--listen", "unix:/tmp/x", "--check-config",
+                           "--socket-guests", "alice"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "socket_guests: 'alice' is not uid:N, user:NAME, gid:N or group:NAME" in done.stderr

@@ -6,7 +6,7 @@ import re
 import stat
 
 import pytest
-from conftest import BUILD, cmdline, request, wait_for
+from conftest import BUILD, alive, cmdline, request, wait_for
 from google.protobuf import json_format
 from pyasc.v1 import compile_pb2
 from test_run import floats, run, start_message
@@ -158,3 +158,28 @@ def test_a_disk_that_takes_no_report_changes_nothing_else(start, tmp_path):
     assert daemon.compile("bad @crash ").outcome == FAILED
     wait_for(lambda: "no crash report" in daemon.read_log(), "the log")
     assert daemon.compile("good").outcome == OK
+
+
+def test_a_compile_that_takes_too_much_cpu_time_is_ended_and_blamed(start):
+    daemon = start("--compile-cpu-seconds", "1", "--compile-workers", "1")
+    replies = [daemon.compile("bad @spin ") for _ in range(3)]
+    assert "exceeded its limit of 1 s of CPU time" in replies[0].diagnostics[0].message
+    assert "it is not tried again" in replies[2].diagnostics[0].message
+    assert daemon.metric("worker_restarts_total", role="compile", reason="cpu") == 2
+    # Each compile has the time anew, however much those before it took.
+    assert all(daemon.compile(f"good {i}").outcome == OK for i in range(3))
+
+
+def test_a_run_that_takes_too_much_cpu_time_is_ended(start):
+    daemon = start("--run-cpu-seconds", "1", "--devices", "sim:1")
+    result = run(daemon, start_message("bad @run-spin ", data=floats(1, 2, 3, 4)))
+    assert "exceeded its limit of 1 s of CPU time" in result.done.failure
+    assert run(daemon, start_message("good", data=floats(1, 2, 3, 4))).done.outcome == OK
+
+
+def test_a_thread_that_a_run_leaves_behind_does_not_work_for_ever(start):
+    daemon = start("--devices", "sim:1")
+    assert run(daemon, start_message("bad @run-stay ", data=floats(1, 2, 3, 4))).done.outcome == OK
+    (worker,) = [p for p in daemon.descendants() if b"--role=device" in cmdline(p)]
+    wait_for(lambda: not alive(worker), "the worker with the thread to be ended")
+    assert run(daemon, start_message("good", data=floats(1, 2, 3, 4))).done.outcome == OK
