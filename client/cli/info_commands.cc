@@ -29,19 +29,36 @@ const char *StateName(v1::DeviceState state) {
   }
 }
 
+// "held (#12), 9.5 s left, 1 lost": lost are leases whose workers fell silent, late the results
+// that came all the same.
+std::string LeaseText(const v1::DeviceLease &lease) {
+  if (lease.token() == 0)
+    return "never used";
+  std::string text = lease.held() ? absl::StrFormat("held (#%d), %.1f s left", lease.token(),
+                                                    static_cast<double>(lease.expires_ms()) / 1000)
+                                  : absl::StrFormat("free (#%d)", lease.token());
+  if (lease.lost())
+    absl::StrAppend(&text, ", ", lease.lost(), " lost");
+  if (lease.late_results())
+    absl::StrAppend(&text, ", ", lease.late_results(), " late");
+  return text;
+}
+
 std::string DevicesText(const v1::ListDevicesReply &reply) {
   if (reply.devices().empty())
     return "no devices\n";
-  std::string text = absl::StrFormat("%-8s %-24s %-12s %-11s %5s %7s %9s %6s\n", "device", "name",
-                                     "soc", "state", "cube", "vector", "memory", "queue");
+  std::string text =
+      absl::StrFormat("%-8s %-24s %-12s %-11s %5s %7s %9s %6s  %s\n", "device", "name", "soc",
+                      "state", "cube", "vector", "memory", "queue", "lease");
   for (const v1::DeviceInfo &device : reply.devices())
     absl::StrAppend(
-        &text, absl::StrFormat("%-8s %-24s %-12s %-11s %5d %7d %9s %6d\n",
+        &text, absl::StrFormat("%-8s %-24s %-12s %-11s %5d %7d %9s %6d  %s\n",
                                absl::StrCat(device.driver(), ":", device.ordinal()), device.name(),
                                device.soc(), StateName(device.state()), device.cube_cores(),
                                device.vector_cores(),
                                device.memory_bytes() ? FormatKibibytes(device.memory_bytes()) : "-",
-                               device.queue_length()));
+                               device.queue_length(),
+                               device.has_lease() ? LeaseText(device.lease()) : "-"));
   return text;
 }
 
@@ -71,6 +88,9 @@ std::string StatsText(const v1::GetStatsReply &stats) {
                                "%d finished, %d restarts\n",
                                worker.role(), worker.alive(), worker.busy(), worker.queue_depth(),
                                worker.jobs_started(), worker.jobs_finished(), worker.restarts()));
+  if (stats.buffers())
+    absl::StrAppend(&text, "buffers   ", stats.buffers(), " leased, ",
+                    FormatBytes(stats.buffer_bytes()), "\n");
   return text;
 }
 

@@ -79,12 +79,19 @@ int Run(const Arguments &arguments) {
   if (arguments.Has("--sanitize") && call->options.timing_only())
     return UsageError(absl::InvalidArgumentError("--sanitize needs data: leave --timing-only out"));
   call->options.set_sanitize(Sanitizes(arguments) && !call->options.timing_only());
+  // What goes to standard output as JSON or HTML stands there alone.
+  const bool taken = arguments.Get("--json") == "-" || arguments.Get("--html") == "-";
   absl::StatusOr<v1::RunDone> done;
   {
     ProgressLine line(!arguments.Has("--quiet"));
     absl::StatusOr<client::CallOptions> options = MakeCallOptions(arguments, &line);
     if (!options.ok())
       return UsageError(options.status());
+    if (taken)
+      options->on_print = [&line](const v1::PrintLine &print) {
+        line.Clear();
+        std::fputs((print.text() + (print.text().ends_with('\n') ? "" : "\n")).c_str(), stderr);
+      };
     absl::StatusOr<std::unique_ptr<client::Client>> connected = Connect(arguments);
     done = connected.ok()
                ? (*connected)->Profile(*call, *samples, *seconds, arguments.Has("--hot"), *options)
@@ -116,8 +123,6 @@ int Run(const Arguments &arguments) {
     if (!status.ok())
       return UsageError(status);
   }
-  // What goes to standard output as JSON or HTML stands there alone.
-  bool taken = arguments.Get("--json") == "-" || arguments.Get("--html") == "-";
   std::FILE *text = taken ? stderr : stdout;
   std::fputs(ReportText(report, {input->path}).c_str(), text);
   return gate->baseline ? Judge(*gate, report, text) : kDone;
@@ -130,9 +135,9 @@ Command ProfileCommand() {
   command.name = "profile";
   command.usage = "FILE --arg NAME=VALUE ... [--html R.html] [--json R.json] [flags]";
   command.summary = "Run a kernel, measured, and say where the time went.";
-  command.details = "Arguments as for `pyasc run`. Arrays over 64 KiB from files are measured in "
-                    "one run;\ngenerated ones (rand:, zeros:, ...) in as many as the spread asks "
-                    "for.";
+  command.details = "Arguments as for `pyasc run`. What the kernel prints goes to standard output, "
+                    "unless\n--json or --html are there. A connection that breaks meanwhile is "
+                    "made anew.";
   command.examples = {
       "pyasc profile matmul.py --arg 'A=rand:f32[1024,1024],seed=1' --arg "
       "'B=rand:f32[1024,1024],seed=2' --arg 'C=zeros:f32[1024,1024]'",

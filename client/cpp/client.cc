@@ -11,6 +11,8 @@
 #include "absl/time/clock.h"
 #include "client/cpp/credentials.h"
 #include "client/cpp/daemon.h"
+#include "client/cpp/follow.h"
+#include "client/cpp/leased_buffer.h"
 #include "client/cpp/local_worker.h"
 #include "client/cpp/retry.h"
 #include "google/longrunning/operations.grpc.pb.h"
@@ -29,6 +31,9 @@ constexpr int kMaxMessageBytes = 512 << 20;
 grpc::ChannelArguments ChannelSettings() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  // A connection that broke is tried again soon: somebody waits.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   // Kernels and tensors do not go through a web proxy.
   arguments.SetInt("grpc.enable_http_proxy", 0);
   return arguments;
@@ -53,7 +58,7 @@ absl::Status WaitUntilReady(grpc::Channel &channel, const std::string &address,
 
 // Load balancers hash on it: one kernel goes to one daemon, whichever client asks. The Python
 // package computes the same.
-void SetRoute(grpc::ClientContext &context, const v1::CompileRequest &request) {
+std::string RouteOf(const v1::CompileRequest &request) {
   std::string text;
   auto add = [&](absl::string_view field) { absl::StrAppend(&text, field.size(), ":", field); };
   for (const v1::SourceFile &file : request.files())
@@ -63,18 +68,15 @@ void SetRoute(grpc::ClientContext &context, const v1::CompileRequest &request) {
   add(request.soc());
   unsigned char digest[32];
   SHA256(reinterpret_cast<const unsigned char *>(text.data()), text.size(), digest);
-  context.AddMetadata("x-pyasc-route", absl::BytesToHexString(absl::string_view(
-                                           reinterpret_cast<const char *>(digest), 16)));
+  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char *>(digest), 16));
+}
+
+void SetRoute(grpc::ClientContext &context, const v1::CompileRequest &request) {
+  context.AddMetadata(kRouteHeader, RouteOf(request));
 }
 
 void SetDeadline(grpc::ClientContext &context, absl::Time deadline) {
   context.set_deadline(absl::ToChronoTime(deadline));
-}
-
-CallOptions WithTimeout(absl::Duration timeout) {
-  CallOptions options;
-  options.timeout = timeout;
-  return options;
 }
 
 std::function<void(absl::Duration)> ShowWaiting(const CallOptions &options) {
@@ -363,18 +365,28 @@ absl::StatusOr<RunResult> Client::Run(const RunCall &call, const CallOptions &gi
 absl::StatusOr<v1::RunDone> Client::Profile(const RunCall &call, uint32_t max_samples,
                                             uint32_t max_seconds, bool hot,
                                             const CallOptions &options) {
-  if (!std::all_of(call.arguments.begin(), call.arguments.end(), FitsInline)) {
-    RunCall measured = call;
-    measured.options.set_profile(true);
-    measured.options.clear_outputs();
-    absl::StatusOr<RunResult> result = Run(measured, options);
-    if (!result.ok())
-      return result.status();
-    return std::move(result->done);
-  }
   absl::Time deadline = absl::Now() + options.timeout;
+  const std::string route = RouteOf(call.compile);
   v1::ProfileRequest request;
   *request.mutable_run() = MakeStart(call);
+  // What does not fit into the request is leased, until the operation is done.
+  std::vector<std::unique_ptr<LeasedBuffer>> buffers;
+  for (const RunArgument &argument : call.arguments) {
+    if (FitsInline(argument))
+      continue;
+    auto buffer =
+        LeasedBuffer::Create(state_->channel, std::get<Tensor>(argument.value), route, deadline);
+    if (absl::IsUnimplemented(buffer.status()) || absl::IsResourceExhausted(buffer.status())) {
+      buffers.clear();
+      return ProfileOnce(call, options);
+    }
+    if (!buffer.ok())
+      return state_->Explain(buffer.status());
+    for (v1::ArgumentValue &value : *request.mutable_run()->mutable_arguments())
+      if (value.name() == argument.name)
+        value.mutable_tensor()->set_buffer_handle((*buffer)->handle());
+    buffers.push_back(*std::move(buffer));
+  }
   request.mutable_run()->mutable_options()->clear_outputs();
   request.mutable_run()->mutable_options()->set_profile(true);
   request.set_max_samples(max_samples);
@@ -384,40 +396,35 @@ absl::StatusOr<v1::RunDone> Client::Profile(const RunCall &call, uint32_t max_sa
   absl::StatusOr<google::longrunning::Operation> operation =
       state_->Unary<google::longrunning::Operation>(options,
                                                     [&](grpc::ClientContext *context, auto *reply) {
+                                                      context->AddMetadata(kRouteHeader, route);
                                                       return stub->Profile(context, request, reply);
                                                     });
   if (!operation.ok())
     return operation.status();
 
-  auto operations = google::longrunning::Operations::NewStub(state_->channel);
   std::string stage;
-  while (!operation->done()) {
-    v1::RunMetadata metadata;
-    if (operation->metadata().UnpackTo(&metadata)) {
-      stage = metadata.progress().stage();
-      if (options.on_progress)
-        options.on_progress(metadata.progress());
-    }
-    if (absl::Now() >= deadline) {
-      // Nobody will fetch the result.
-      grpc::ClientContext context;
-      SetDeadline(context, absl::Now() + absl::Seconds(2));
-      google::longrunning::CancelOperationRequest cancel;
-      google::protobuf::Empty empty;
-      cancel.set_name(operation->name());
-      operations->CancelOperation(&context, cancel, &empty);
-      return TooLate(call.compile.kernel(), stage, options.timeout);
-    }
-    google::longrunning::WaitOperationRequest wait;
-    wait.set_name(operation->name());
-    wait.mutable_timeout()->set_nanos(500'000'000);
-    operation = state_->Unary<google::longrunning::Operation>(
-        WithTimeout(absl::Seconds(30)), [&](grpc::ClientContext *context, auto *reply) {
-          return operations->WaitOperation(context, wait, reply);
-        });
-    if (!operation.ok())
-      return operation.status();
+  CallOptions following = options;
+  following.on_progress = [&](const v1::Progress &progress) {
+    stage = progress.stage();
+    if (options.on_progress)
+      options.on_progress(progress);
+  };
+  const std::string name = operation->name();
+  operation = FollowOperation(state_->channel, *std::move(operation), route, deadline, following);
+  if (absl::IsDeadlineExceeded(operation.status())) {
+    // Nobody will fetch the result.
+    grpc::ClientContext context;
+    SetDeadline(context, absl::Now() + absl::Seconds(2));
+    google::longrunning::CancelOperationRequest cancel;
+    google::protobuf::Empty empty;
+    cancel.set_name(name);
+    context.AddMetadata(kRouteHeader, route);
+    google::longrunning::Operations::NewStub(state_->channel)
+        ->CancelOperation(&context, cancel, &empty);
+    return TooLate(call.compile.kernel(), stage, options.timeout);
   }
+  if (!operation.ok())
+    return state_->Explain(operation.status());
   if (operation->has_error())
     return absl::Status(static_cast<absl::StatusCode>(operation->error().code()),
                         operation->error().message());
@@ -425,6 +432,16 @@ absl::StatusOr<v1::RunDone> Client::Profile(const RunCall &call, uint32_t max_sa
   if (!operation->response().UnpackTo(&reply))
     return absl::InternalError("the profile operation's response is no ProfileReply");
   return std::move(*reply.mutable_result());
+}
+
+absl::StatusOr<v1::RunDone> Client::ProfileOnce(const RunCall &call, const CallOptions &options) {
+  RunCall measured = call;
+  measured.options.set_profile(true);
+  measured.options.clear_outputs();
+  absl::StatusOr<RunResult> result = Run(measured, options);
+  if (!result.ok())
+    return result.status();
+  return std::move(result->done);
 }
 
 absl::StatusOr<v1::ListDevicesReply> Client::ListDevices(const CallOptions &options) {

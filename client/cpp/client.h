@@ -86,8 +86,10 @@ public:
   // Tensors over 64 KiB travel in chunks, both ways.
   absl::StatusOr<RunResult> Run(const RunCall &call, const CallOptions &options = {});
 
-  // Measures with repeated launches and returns the final result. Arguments that cannot travel
-  // inline make this one measured Run. Outputs are not returned.
+  // Measures with repeated launches and returns the final result. Arguments that are too large to
+  // travel inline go into leased buffers; where the service has no room for them, this is one
+  // measured Run. Outputs are not returned. A connection that breaks while it
+  // measures is made anew, and progress and prints go on where they were (follow.h).
   absl::StatusOr<v1::RunDone> Profile(const RunCall &call, uint32_t max_samples,
                                       uint32_t max_seconds, bool hot,
                                       const CallOptions &options = {});
@@ -103,6 +105,8 @@ public:
   const std::string &address() const;
 
 private:
+  absl::StatusOr<v1::RunDone> ProfileOnce(const RunCall &call, const CallOptions &options);
+
   struct State;
   explicit Client(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

@@ -163,6 +163,23 @@ TEST_F(DaemonTest, Fault08AStoppedDaemonIsNotStartedASecondTime) {
   EXPECT_EQ(Lines(root_ + "/pids").size(), 1u);
 }
 
+TEST_F(DaemonTest, AnUpgradeStartsADaemonBesideTheOldOneWhichKeepsItsClients) {
+  ListeningDaemon();
+  DaemonPaths before = *FindDaemon(bin_);
+  ASSERT_TRUE(EnsureDaemon(bin_, before, absl::Seconds(30)).ok());
+  // As a package manager does it: the new file takes the name of the old one.
+  Script("new", "#!/bin/sh\n# of the next version\nexit 0\n");
+  fs::rename(bin_ + "/new", bin_ + "/pyasc-worker");
+  DaemonPaths after = *FindDaemon(bin_);
+  EXPECT_NE(after.build, before.build);
+  EXPECT_NE(after.socket, before.socket);
+  EXPECT_FALSE(IsListening(after.socket)) << "a new client would meet the old daemon";
+  ASSERT_TRUE(EnsureDaemon(bin_, after, absl::Seconds(30)).ok());
+  EXPECT_EQ(Lines(root_ + "/pids").size(), 2u);
+  EXPECT_TRUE(IsListening(before.socket)) << "the old one's clients still need it";
+  EXPECT_TRUE(IsListening(after.socket));
+}
+
 TEST_F(DaemonTest, ADaemonThatDiesIsExplainedByItsLog) {
   Script("pyascd", "#!/bin/sh\necho 'no such flag: --listen' >&2\nexit 2\n");
   DaemonPaths paths = *FindDaemon(bin_);

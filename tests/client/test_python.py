@@ -15,7 +15,8 @@ from conftest import BUILD, fake_worker
 
 import pyasc as asc
 from pyasc import _service
-from pyasc.v1 import (artifact_pb2, compile_pb2, diagnostics_pb2, execution_pb2, tensor_pb2)
+from pyasc.v1 import (artifact_pb2, compile_pb2, diagnostics_pb2, execution_pb2, report_pb2,
+                      tensor_pb2)
 
 import helper_module
 from helper_module import scaled as scaled_alias
@@ -670,3 +671,20 @@ def test_the_source_tree_works_with_the_stubs_of_a_build(tmp_path):
         """)], env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(root / "pyasc" / "__init__.py")
+
+
+def test_a_profile_measures_and_leaves_the_arrays_alone(fake):
+    fake.run = lambda start, values: ({}, execution_pb2.RunDone(
+        outcome=compile_pb2.OUTCOME_OK, report=report_pb2.ProfileReport(kernel_us=3.5)))
+    y = np.zeros(8, np.float32)
+    report = saxpy.profile(samples=7, hot=True)(2.0, np.ones(8, np.float32), y)
+    assert report.kernel_us == 3.5 and not y.any()
+    assert fake.profile_request.max_samples == 7 and fake.profile_request.hot
+    assert not fake.run_starts[-1].options.outputs
+
+
+def test_a_profile_that_fails_says_why(fake):
+    fake.run = lambda start, values: ({}, execution_pb2.RunDone(
+        outcome=compile_pb2.OUTCOME_FAILED, failure="the device worker lost its lease"))
+    with pytest.raises(asc.ServiceError, match="failed: the device worker lost its lease"):
+        saxpy.profile()(2.0, np.ones(8, np.float32), np.zeros(8, np.float32))

@@ -22,12 +22,14 @@ import uuid
 
 import grpc
 
-from . import _arrays, _stubs
+from . import _arrays, _operations, _stubs
 from ._google.rpc import error_details_pb2, status_pb2
 from .errors import ServiceError
 from .v1 import compile_pb2, compile_pb2_grpc, execution_pb2, execution_pb2_grpc
 
-_OPTIONS = [("grpc.max_receive_message_length", 512 << 20), ("grpc.enable_http_proxy", 0)]
+# A connection that broke is tried again soon: somebody waits.
+_OPTIONS = [("grpc.max_receive_message_length", 512 << 20), ("grpc.enable_http_proxy", 0),
+            ("grpc.initial_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 1000)]
 
 
 def program(name):
@@ -189,6 +191,18 @@ class Service:
                 where = self._server or "the daemon"
                 raise ServiceError(f"{where}: {error.details()}", code.name) from None
 
+    # For _operations.
+
+    def channel(self):
+        return self._connect()
+
+    @property
+    def metadata(self):
+        return self._metadata
+
+    def call(self, deadline, attempt):
+        return self._call(deadline, attempt)
+
     def compile(self, request, timeout):
         try:
             return self._call(
@@ -211,6 +225,17 @@ class Service:
                 lambda channel, seconds: self._run(channel, start, chunked, seconds, stage, on_print))
         except ServiceError as error:
             raise _late(error, start.compile.kernel, stage[0], timeout) from None
+
+    def profile(self, request, chunked, timeout, on_print=None):
+        """Measures with repeated launches; returns the RunDone. As `run` otherwise, but a connection
+        that breaks meanwhile is made anew, and nothing is lost."""
+        on_print = on_print or (lambda line: print(line.text, flush=True))
+        stage = [""]
+        connection = _operations.Connection(self, _route(request.run.compile))
+        try:
+            return _operations.profile(connection, request, chunked, timeout, on_print, stage)
+        except ServiceError as error:
+            raise _late(error, request.run.compile.kernel, stage[0], timeout) from None
 
     def _run(self, channel, start, chunked, seconds, stage, on_print):
         def requests():

@@ -125,21 +125,9 @@ class Kernel:
         self._check_outputs(arguments, compiled)
         active = profiler.active()
         start, chunked = self._start(arguments, capture, compiled, bool(active))
-        prints = self.prints = []
-
-        def on_print(line):
-            prints.append(PrintedLine(line.text, line.range.line, line.core))
-            print(line.text, flush=True)
-
+        on_print = self._collect_prints()
         outputs, done = self._service().run(start, chunked, self._timeout(), on_print)
-        if done.failure:
-            raise ServiceError(f"the run of '{self.__name__}' failed: {done.failure}")
-        if done.outcome != compile_pb2.OUTCOME_OK:
-            capture.restore_columns(done.diagnostics)
-            text = diagnostics.render(done.diagnostics, capture) or "the run failed"
-            if done.outcome != compile_pb2.OUTCOME_REJECTED:
-                raise ServiceError(text)
-            raise RunError("\n" + text, done.diagnostics)
+        self._check_done(done, capture)
         missing = set(start.options.outputs) - set(outputs)
         if missing:
             raise ServiceError(f"the service did not send {sorted(missing)}")
@@ -149,6 +137,41 @@ class Kernel:
             collector.add(self.__name__, arguments, time.monotonic() - begin, done.report,
                           capture)
         return self._returned(compiled, outputs)
+
+    def profile(self, samples=20, seconds=5, hot=False):
+        """Measures with repeated launches: `k.profile(samples=50)(x, y)` takes what a launch takes,
+        leaves the arrays as they are, and returns the pyasc.v1.ProfileReport. At most `samples`
+        launches and `seconds`; `hot` leaves the caches warm between them."""
+        def measure(*args, **kwargs):
+            arguments = self._bind(args, kwargs)
+            compiled, capture = self._compile(arguments)
+            start, chunked = self._start(arguments, capture, compiled, True)
+            del start.options.outputs[:]
+            request = execution_pb2.ProfileRequest(run=start, max_samples=samples,
+                                                   max_seconds=seconds, hot=hot)
+            done = self._service().profile(request, chunked, self._timeout(),
+                                           self._collect_prints())
+            self._check_done(done, capture)
+            return done.report
+        return measure
+
+    def _collect_prints(self):
+        prints = self.prints = []
+
+        def on_print(line):
+            prints.append(PrintedLine(line.text, line.range.line, line.core))
+            print(line.text, flush=True)
+        return on_print
+
+    def _check_done(self, done, capture):
+        if done.failure:
+            raise ServiceError(f"the run of '{self.__name__}' failed: {done.failure}")
+        if done.outcome != compile_pb2.OUTCOME_OK:
+            capture.restore_columns(done.diagnostics)
+            text = diagnostics.render(done.diagnostics, capture) or "the run failed"
+            if done.outcome != compile_pb2.OUTCOME_REJECTED:
+                raise ServiceError(text)
+            raise RunError("\n" + text, done.diagnostics)
 
     def _interpret(self, arguments, how):
         """Runs in this process, by the reference interpreter; `how` is PYASC_INTERPRET's value."""
