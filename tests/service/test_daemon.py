@@ -51,7 +51,9 @@ def test_probes_and_metrics_over_http(daemon):
     assert daemon.http("/livez")[0] == 200
     assert daemon.http("/readyz")[0] == 200
     assert daemon.http("/nothing")[0] == 404
-    assert daemon.metric("rpc_duration_seconds_count", method="Compile", code="OK") == 3
+    # A call is counted after its answer has left.
+    wait_for(lambda: daemon.metric("rpc_duration_seconds_count", method="Compile", code="OK") == 3,
+             "the calls to be counted")
     assert daemon.metric("cache_requests_total", tier="memory", result="hit") == 1
     assert daemon.metric("singleflight_total", role="leader") == 2
     assert daemon.metric("compile_duration_seconds_count", result="ok") == 1
