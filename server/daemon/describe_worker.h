@@ -9,9 +9,8 @@
 
 namespace pyasc::server {
 
-// Runs `program --describe`, which prints a serialised GetCapabilitiesReply. `path` is what messages
-// call it.
-// REQUIRES: the process has one thread.
+// Runs `program --describe`, which prints a serialised GetCapabilitiesReply. `path` is what
+// messages call it. REQUIRES: the process has one thread.
 absl::StatusOr<v1::GetCapabilitiesReply> DescribeWorker(const std::string &program,
                                                         const std::string &path);
 
