@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -58,6 +60,27 @@ absl::StatusOr<std::vector<ArgumentSpec>> ReadArguments(const Arguments &argumen
   return specs;
 }
 
+// Where the module declares the parameter that a message names, as "FILE:LINE: "; else nothing.
+std::string PlaceOfParameter(const v1::LaunchContract &contract, const std::string &path,
+                             absl::string_view message) {
+  for (const v1::Parameter &p : contract.parameters())
+    if (p.range().line() != 0 && absl::StrContains(message, absl::StrCat("'", p.name(), "'")))
+      return absl::StrCat(path, ":", p.range().line(), ": ");
+  return "";
+}
+
+// "'x', 'y' and 'n'".
+std::string NamesOf(const v1::LaunchContract &contract) {
+  std::string names;
+  for (int i = 0; i < contract.parameters_size(); ++i)
+    absl::StrAppend(&names,
+                    i == 0                               ? ""
+                    : i + 1 < contract.parameters_size() ? ", "
+                                                         : " and ",
+                    "'", contract.parameters(i).name(), "'");
+  return names.empty() ? "none" : names;
+}
+
 // A value for every parameter: what --arg gives, else zeros.
 absl::StatusOr<std::vector<client::RunArgument>> Values(const v1::LaunchContract &contract,
                                                         const std::vector<ArgumentSpec> &specs) {
@@ -65,8 +88,8 @@ absl::StatusOr<std::vector<client::RunArgument>> Values(const v1::LaunchContract
   for (const ArgumentSpec &spec : specs)
     if (std::none_of(contract.parameters().begin(), contract.parameters().end(),
                      [&](const v1::Parameter &p) { return p.name() == spec.name; }))
-      return absl::InvalidArgumentError(
-          absl::StrCat("the module has no parameter '", spec.name, "'"));
+      return absl::InvalidArgumentError(absl::StrCat("the module has no parameter '", spec.name,
+                                                     "': its parameters are ", NamesOf(contract)));
   for (const v1::Parameter &parameter : contract.parameters()) {
     client::RunArgument value;
     value.name = parameter.name();
@@ -202,6 +225,16 @@ int Run(const Arguments &arguments) {
   if (absl::Status status = trace.Open(arguments, &call.options); !status.ok())
     return UsageError(status);
   absl::StatusOr<client::RunResult> result;
+  v1::Artifact artifact;
+  // Of an error that concerns a parameter, with the line where the module declares it.
+  auto located = [&](const absl::Status &status) {
+    absl::Status to(status.code(),
+                    absl::StrCat(PlaceOfParameter(artifact.launch(), input.path, status.message()),
+                                 status.message()));
+    status.ForEachPayload(
+        [&](absl::string_view url, const absl::Cord &payload) { to.SetPayload(url, payload); });
+    return to;
+  };
   {
     ProgressLine line(!arguments.Has("--quiet"));
     absl::StatusOr<client::CallOptions> options = MakeCallOptions(arguments, &line);
@@ -219,12 +252,11 @@ int Run(const Arguments &arguments) {
       return Fail(reply.status());
     if (reply->outcome() != v1::OUTCOME_OK)
       return CheckOutcome(*reply, input, arguments);
-    v1::Artifact artifact;
     if (!artifact.ParseFromString(reply->artifact()))
       return Fail(absl::InternalError("the service sent an artifact that cannot be read"));
     absl::StatusOr<std::vector<client::RunArgument>> values = Values(artifact.launch(), *specs);
     if (!values.ok())
-      return UsageError(values.status());
+      return UsageError(located(values.status()));
     call.compile = request;
     call.arguments = *std::move(values);
     result = (*connected)->Run(call, *options);
@@ -232,7 +264,7 @@ int Run(const Arguments &arguments) {
   const absl::Status traced = trace.Close();
   for (const absl::Status &status : {result.status(), traced})
     if (!status.ok())
-      return Fail(status);
+      return Fail(located(status));
   if (arguments.Has("--json"))
     std::fputs(FindingsJson(result->done).c_str(), stdout);
   if (int code = FailLocated(result->done, input.path); code != kDone)

@@ -164,12 +164,15 @@ bool describeParameter(ModuleOp module, unsigned number, diag::DiagnosticList &d
       here.set_name(function.getArgAttrOfType<StringAttr>(i, kName).str());
       parameter.clear_access();
       parameter.clear_starts_undefined();
+      const v1::SourceRange first = parameter.range(); // other functions have it elsewhere
+      parameter.clear_range();
       if (found && here.SerializeAsString() != parameter.SerializeAsString()) {
         diagnostics.Error("bad-module", RangeOf(argument.getLoc()),
                           "the functions do not agree on name and type of " + binding);
         return false;
       }
       parameter = here;
+      *parameter.mutable_range() = found ? first : RangeOf(argument.getLoc()).ToProto();
       found = true;
       if (function.getArgAttr(i, kOutput)) // what it holds before does not count
         output = true;

@@ -125,6 +125,37 @@ def test_wrong_programs_end_with_their_line(tmp_path, body, line, message):
     assert message in done.stderr
 
 
+@pytest.mark.parametrize("arguments, code, message", [
+    ([], 2, "the number 'cores' needs a value: --arg cores=..."),
+    (["--arg", "cores=zeros:f32[3]"], 2, "the argument 'cores' must be a number"),
+    (["--arg", "cores=1.5"], 1, "the argument for parameter 'cores' is a float"),
+    (["--arg", "cores=1", "--arg", "x=zeros:f32[3]"], 2, "the argument 'x' is float32[3]"),
+])
+def test_wrong_arguments_are_named_where_the_module_declares_them(arguments, code, message):
+    path = PROGRAMS / "add_one_buffer.mlir"
+    done = sim(path, *arguments)
+    assert done.returncode == code, done.stderr
+    name = re.search(r"'(\w+)'", message).group(1)
+    line = next(n for n, text in enumerate(path.read_text().splitlines(), 1)
+                if f'npu.name = "{name}"' in text)
+    assert re.search(rf"add_one_buffer\.mlir:{line}\b.*{re.escape(message)}", done.stderr), done.stderr
+
+
+def test_a_parameter_that_is_not_there_is_named_with_those_that_are():
+    done = sim(PROGRAMS / "add_one_buffer.mlir", "--arg", "corse=1")
+    assert done.returncode == 2
+    assert "no parameter 'corse': its parameters are 'x'" in done.stderr and "'cores'" in done.stderr
+
+
+def test_a_run_that_is_too_large_names_the_argument_and_its_line(tmp_path):
+    path = tmp_path / "large.mlir"
+    path.write_text(SCALE.read_text().replace("1048576xf16", "100000000000xf16"))
+    line = next(n for n, text in enumerate(path.read_text().splitlines(), 1) if "npu.name" in text)
+    done = sim(path)
+    assert done.returncode == 3, done.stderr
+    assert re.search(rf"large\.mlir:{line}: the run needs .* for the argument 'x'", done.stderr)
+
+
 BOUNDLESS = [
     # A nest of 10^18 empty iterations.
     ("", "", "%big = arith.constant 1000000000 : index\n"
