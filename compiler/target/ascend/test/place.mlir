@@ -35,7 +35,8 @@ module attributes {npu.soc = "ascend910b3", npu.stage = "planned", npu.workspace
 // -----
 
 // What a loop carries from iteration to iteration keeps its bytes through the loop. What is read
-// together, sum and t, begins in different halves of the banks.
+// together, sum and t, begins in different halves of the banks; t, which is read where sum is
+// written, lies in another bank.
 !gm = memref<65536xf32, #npu.space<gm>>
 !ub = memref<64xf32, #npu.space<ub>>
 module attributes {npu.soc = "ascend910b3", npu.stage = "planned", npu.workspaces = []} {
@@ -48,7 +49,7 @@ module attributes {npu.soc = "ascend910b3", npu.stage = "planned", npu.workspace
     %sum = npu.buffer : !ub
     // CHECK: npu.buffer addr 0 :
     %x = npu.buffer : !ub
-    // CHECK: npu.buffer addr 512 :
+    // CHECK: npu.buffer addr 65536 :
     %t = npu.buffer : !ub
     npu.vdup %sum[%c0], %f count %n : !ub, f32
     scf.for %i = %c0 to %n step %c1 {
