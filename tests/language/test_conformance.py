@@ -7,6 +7,7 @@ import pytest
 import drivers
 from conformance_cases import CASES
 import conformance_library  # noqa: F401  adds to CASES
+import conformance_rows  # noqa: F401
 
 EPS = {"float16": 2.0 ** -11, "float32": 2.0 ** -24, "float64": 2.0 ** -24}
 

@@ -1,8 +1,11 @@
 #include "compiler/target/ascend/plan_vector_body.h"
 
+#include <cmath>
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace pyasc::npu {
 
@@ -53,22 +56,97 @@ bool TileBody::isIncremented(Operation *tanh) {
   return matchPattern(other, m_OneFloat());
 }
 
+// The factor of a product with a constant; null: it has none.
+static FloatAttr constantFactor(Operation *op, Value &other) {
+  auto product = dyn_cast_or_null<arith::MulFOp>(op);
+  if (!product || !product.getType().isF32())
+    return {};
+  FloatAttr constant;
+  for (auto [factor, rest] : {std::pair(product.getLhs(), product.getRhs()),
+                              std::pair(product.getRhs(), product.getLhs())})
+    if (matchPattern(factor, m_Constant(&constant))) {
+      other = rest;
+      return constant;
+    }
+  return {};
+}
+
+Operation *TileBody::quotientOf(Operation *tanh) {
+  if (!isIncremented(tanh))
+    return nullptr;
+  Operation *sum = *tanh->user_begin();
+  auto product = sum->hasOneUse() ? dyn_cast<arith::MulFOp>(*sum->user_begin()) : arith::MulFOp();
+  if (!product || product->getBlock() != &body_ || !tiles_.contains(tanh->getResult(0)))
+    return nullptr;
+  Value other = product.getLhs() == sum->getResult(0) ? product.getRhs() : product.getLhs();
+  Operation *scaled = other.getDefiningOp();
+  if (!scaled || scaled->getBlock() != &body_ || !other.hasOneUse() || !tiles_.contains(other))
+    return nullptr;
+  // Up to here, what is 2 c q is finite where q is.
+  Value rest;
+  FloatAttr factor = constantFactor(scaled, rest);
+  bool fits = factor && std::abs(factor.getValueAsDouble()) <= 0.5;
+  return fits ? product.getOperation() : nullptr;
+}
+
+double TileBody::scaleOf(Operation *product) {
+  Value rest;
+  if (product->getBlock() != &body_ || !product->hasOneUse() || !constantFactor(product, rest))
+    return 1;
+  Operation *user = *product->user_begin();
+  if (isa<math::TanhOp>(user)) {
+    // A factor this large could overflow when it is doubled.
+    bool fits = std::abs(constantFactor(product, rest).getValueAsDouble()) <= 0x1p126;
+    return fits && isIncremented(user) && tiles_.contains(product->getResult(0)) ? -2 : 1;
+  }
+  if (isa<arith::MulFOp>(user))
+    for (Value factor : user->getOperands())
+      if (auto sum = factor.getDefiningOp<arith::AddFOp>())
+        for (Value part : sum->getOperands())
+          if (auto tanh = part.getDefiningOp<math::TanhOp>(); tanh && quotientOf(tanh) == user)
+            return 2;
+  return 1;
+}
+
 LogicalResult TileBody::evaluate(SmallVector<TileValue> arguments, ArrayRef<const TileValue *> into,
                                  Operation *skip) {
-  values_ = known_;
+  values_ = std::move(known_);
+  known_.clear();
   for (auto [argument, value] : llvm::zip_equal(body_.getArguments(), arguments)) {
     if (value.scalar)
       code_.emitter().map(argument, value.scalar);
     values_[argument] = std::move(value);
   }
   arguments.clear();
+  tiles_.clear();
+  for (auto &[value, is] : values_)
+    if (!is.isUniform())
+      tiles_.insert(value);
+  for (Operation &op : body_.without_terminator())
+    if (llvm::any_of(op.getOperands(), [&](Value operand) { return tiles_.contains(operand); }))
+      tiles_.insert(op.result_begin(), op.result_end());
   Operation *yield = body_.getTerminator();
+  // What is known needs no operands.
+  llvm::DenseSet<Operation *> wanted;
+  auto want = [&](Operation &user) {
+    for (Value operand : user.getOperands())
+      if (!values_.count(operand))
+        wanted.insert(operand.getDefiningOp());
+  };
+  want(*yield);
+  for (Operation &op : llvm::reverse(body_.without_terminator())) {
+    if (!isPure(&op))
+      wanted.insert(&op);
+    if (wanted.contains(&op))
+      want(op);
+  }
   llvm::DenseMap<Value, int> left; // uses to come
   for (Operation &op : body_)
-    for (Value operand : op.getOperands())
-      ++left[operand];
+    if (&op == yield || wanted.contains(&op))
+      for (Value operand : op.getOperands())
+        ++left[operand];
   for (Operation &op : body_.without_terminator()) {
-    if (&op == skip)
+    if (&op == skip || !wanted.contains(&op))
       continue;
     const TileValue *target = nullptr;
     if (op.getNumResults() == 1)
@@ -78,15 +156,15 @@ LogicalResult TileBody::evaluate(SmallVector<TileValue> arguments, ArrayRef<cons
     std::optional<TileValue> place;
     if (!target && (place = placeOf(op, left)))
       target = &*place;
-    auto result = op.getNumResults() == 1 && known_.count(op.getResult(0))
-                      ? FailureOr<TileValue>(known_[op.getResult(0)])
-                      : compute(&op, target);
+    auto result = compute(&op, target);
     if (failed(result)) {
       if (reason_.empty())
         return refuse(&op);
       return failure();
     }
     values_[op.getResult(0)] = *result;
+    if (auto kept = kept_.find(op.getResult(0)); kept != kept_.end())
+      kept->second = *result;
     for (Value operand : op.getOperands())
       if (--left[operand] == 0)
         values_.erase(operand);
@@ -235,8 +313,28 @@ FailureOr<TileValue> TileBody::computeFloat(Operation *op, const TileValue *into
     for (Value sum : op->getOperands())
       if (auto tanh = sum.getDefiningOp<math::TanhOp>(); tanh && isIncremented(tanh))
         return value(sum);
-  if (isa<math::TanhOp>(op) && isIncremented(op))
-    return emitOnePlusTanh(code_, in[0]);
+  if (isa<math::TanhOp>(op) && isIncremented(op)) {
+    Operation *argument = op->getOperand(0).getDefiningOp();
+    TileValue scaled = in[0];
+    if (!argument || scaleOf(argument) == 1)
+      scaled = code_.scalarOp(Scalar::muls, scaled, code_.constant(type, -2));
+    return emitOnePlusTanh(code_, scaled, quotientOf(op) != nullptr);
+  }
+  if (isa<arith::MulFOp>(op)) {
+    Value rest;
+    if (double scale = scaleOf(op); scale != 1) {
+      const double factor = constantFactor(op, rest).getValueAsDouble() * scale;
+      if (factor == 1)
+        return value(rest);
+      return finish(
+          code_.scalarOp(Scalar::muls, *value(rest), code_.constant(type, factor), direct));
+    }
+    for (auto [i, factor] : llvm::enumerate(op->getOperands()))
+      if (auto sum = factor.getDefiningOp<arith::AddFOp>())
+        for (Value part : sum->getOperands())
+          if (auto tanh = part.getDefiningOp<math::TanhOp>(); tanh && quotientOf(tanh) == op)
+            return finish(code_.binary(Binary::div, in[1 - i], in[i], direct));
+  }
   if (auto binary = floatBinary(op))
     return finish(code_.binary(*binary, in[0], in[1], direct));
   if (isa<arith::MaxNumFOp, arith::MinNumFOp>(op)) {

@@ -19,8 +19,12 @@ public:
   mlir::LogicalResult evaluate(llvm::SmallVector<TileValue> arguments,
                                llvm::ArrayRef<const TileValue *> into,
                                mlir::Operation *skip = nullptr);
-  // The value of an operation of the body, known before evaluate().
+  // The value of an operation of the body, for the next evaluate().
   void know(mlir::Value value, TileValue is) { known_[value] = std::move(is); }
+  // Holds what the next evaluate() computes for an operation, so that kept() has it afterwards;
+  // null memory there when nothing was computed in UB.
+  void keep(mlir::Value value) { kept_[value] = {}; }
+  TileValue kept(mlir::Value value) const { return kept_.lookup(value); }
   // A value of the body, or one from outside of it (uniform).
   mlir::FailureOr<TileValue> value(mlir::Value value);
   // The same, for the last time: nobody but the caller holds a value of the body afterwards.
@@ -52,10 +56,17 @@ private:
   std::optional<TileValue> placeOf(mlir::Operation &op, llvm::DenseMap<mlir::Value, int> &left);
   // Results of tanh that hold 1 + tanh, since nothing else is wanted.
   bool isIncremented(mlir::Operation *tanh);
+  // The product c * q * (1 + tanh(u)) that is all the tanh is wanted for: it becomes a quotient,
+  // 2 c q / (1 + exp(-2 u)). Null: there is none.
+  mlir::Operation *quotientOf(mlir::Operation *tanh);
+  // The power of two by which the one user of a product with a constant wants it multiplied; 1: it
+  // is wanted as it is.
+  double scaleOf(mlir::Operation *product);
 
   TileCode &code_;
   mlir::Block &body_;
-  llvm::DenseMap<mlir::Value, TileValue> values_, known_;
+  llvm::DenseMap<mlir::Value, TileValue> values_, known_, kept_;
+  llvm::DenseSet<mlir::Value> tiles_; // of the body, those that are not uniform
   std::string reason_;
 };
 
@@ -63,8 +74,8 @@ private:
 // not known. Errors are a few units in the last place.
 mlir::FailureOr<TileValue> emitMathFunction(TileCode &code, mlir::Operation *op, const TileValue &x,
                                             const TileValue *into);
-// 1 + tanh(x) of an f32 tile.
-TileValue emitOnePlusTanh(TileCode &code, const TileValue &x);
+// 1 + tanh(x) of an f32 tile, or only 2 / (1 + tanh(x)), given -2 x.
+TileValue emitOnePlusTanh(TileCode &code, const TileValue &minusTwoX, bool reciprocal);
 
 } // namespace pyasc::npu
 

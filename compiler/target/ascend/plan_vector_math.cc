@@ -68,11 +68,10 @@ public:
   }
 
   // 1 + tanh(x), which keeps its digits where tanh is close to -1.
-  TileValue onePlusTanh(const TileValue &x) {
-    TileValue e = mul(x, -2);
-    e = code_.unary(Unary::exp, e, &e);
+  TileValue onePlusTanh(const TileValue &minusTwoX, bool reciprocal) {
+    TileValue e = code_.unary(Unary::exp, minusTwoX);
     e = code_.scalarOp(Scalar::adds, e, number(1), &e);
-    return code_.binary(Binary::div, code_.uniform(number(2)), e, &e);
+    return reciprocal ? e : code_.binary(Binary::div, code_.uniform(number(2)), e, &e);
   }
 
   // As tanh: 5e-8.
@@ -127,8 +126,8 @@ private:
 
 } // namespace
 
-TileValue emitOnePlusTanh(TileCode &code, const TileValue &x) {
-  return MathCode(code).onePlusTanh(x);
+TileValue emitOnePlusTanh(TileCode &code, const TileValue &minusTwoX, bool reciprocal) {
+  return MathCode(code).onePlusTanh(minusTwoX, reciprocal);
 }
 
 FailureOr<TileValue> emitMathFunction(TileCode &code, Operation *op, const TileValue &x,

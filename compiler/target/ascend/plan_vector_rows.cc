@@ -5,7 +5,9 @@
 
 #include "compiler/target/ascend/plan_vector_rows.h"
 #include "compiler/target/ascend/row_group.h"
+#include "compiler/target/ascend/row_sharing.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
@@ -27,6 +29,8 @@ struct RowOptions {
   bool widen = true;
   int64_t resultSlots = 2;
   int64_t inputSlots = 2;
+  // What several steps compute is held from the first to the last of them.
+  bool share = true;
 };
 
 //===------------------------------------------------------------------------------------------===//
@@ -39,7 +43,7 @@ public:
              const Tiling &tiling, RowOptions options)
       : emitter_(emitter), builder_(emitter.builder()), buffers_(buffers), group_(group),
         tiling_(tiling), options_(options), loc_(group.steps.front().op.getLoc()),
-        code_(emitter, buffers, tiling.size, loc_) {}
+        code_(emitter, buffers, tiling.size, loc_), sharing_(group) {}
 
   // All rows, divided among the cores.
   LogicalResult emit(std::string &reason) {
@@ -101,6 +105,7 @@ private:
   }
 
   LogicalResult emitSteps() {
+    shared_.clear();
     for (size_t number = 0; number < group_.steps.size(); ++number)
       if (failed(emitStep(number)))
         return failure();
@@ -225,6 +230,57 @@ private:
     return value;
   }
 
+  // Where tiles are single rows, what is one number a row is computed by the scalar unit, which is
+  // to have it anyway: on the vector unit each operation would take its whole latency.
+  static bool computesOnScalarUnit(const RowStep &step) {
+    llvm::DenseSet<Value> wide; // or not f32
+    Block *body = step.op.getBody();
+    for (auto [position, input] : llvm::enumerate(step.inputs))
+      if (input.kind != TileKind::uniform &&
+          (input.kind != TileKind::column || !input.element.isF32()))
+        wide.insert(body->getArgument(position));
+    if (step.result->kind != TileKind::column || !step.result->element.isF32())
+      wide.insert(body->getArguments().back());
+    for (Operation &op : body->without_terminator()) {
+      if (llvm::any_of(op.getOperands(), [&](Value operand) { return wide.contains(operand); })) {
+        wide.insert(op.result_begin(), op.result_end());
+        continue;
+      }
+      if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
+               arith::ConstantOp, math::SqrtOp>(op) ||
+          !op.getResult(0).getType().isF32())
+        return false;
+    }
+    return true;
+  }
+  TileValue onScalarUnit(const RowStep &step, const TileValue &value) {
+    return !tiling_.size.hasRows && value.kind == TileKind::column && value.storage.isF32() &&
+                   value.memory && computesOnScalarUnit(step)
+               ? code_.single(value)
+               : value;
+  }
+
+  // What earlier steps computed for this one, and what it is to keep for later ones.
+  void shareValues(size_t number, TileBody &body) {
+    if (!options_.share)
+      return;
+    for (const RowSharing::Shared &taken : sharing_.taken(number)) {
+      auto found = shared_.find(taken.key);
+      if (found == shared_.end())
+        continue;
+      body.know(taken.value, found->second);
+      if (sharing_.isLast(taken.key, number))
+        shared_.erase(found); // it may be overwritten
+    }
+    for (const RowSharing::Shared &kept : sharing_.kept(number))
+      body.keep(kept.value);
+  }
+  void keepValues(size_t number, TileBody &body) {
+    for (const RowSharing::Shared &kept : sharing_.kept(number))
+      if (TileValue value = body.kept(kept.value); value.memory && options_.share)
+        shared_[kept.key] = std::move(value);
+  }
+
   TileValue inFloat(const TileValue &value) {
     Type f32 = builder_.getF32Type();
     if (value.storage.isF32())
@@ -268,14 +324,15 @@ private:
       }
       if (failed(value))
         return failure();
-      arguments.push_back(*value);
+      arguments.push_back(onScalarUnit(step, *value));
     }
+    shareValues(number, body);
     FailureOr<TileValue> before = TileValue();
     if (readsResult(step))
       before = read(result);
     if (failed(before))
       return failure();
-    arguments.push_back(*before);
+    arguments.push_back(onScalarUnit(step, *before));
     // What is used for the last time here may be overwritten.
     dropUnneeded(number);
 
@@ -291,6 +348,7 @@ private:
       Combiner combiner = *findCombiner(op);
       if (failed(body.evaluate(std::move(arguments), {}, combiner.op)))
         return failBody();
+      keepValues(number, body);
       auto element = body.take(combiner.element);
       if (failed(element))
         return failBody();
@@ -311,6 +369,7 @@ private:
     } else {
       if (failed(body.evaluate(std::move(arguments), {into})))
         return failBody();
+      keepValues(number, body);
       auto yielded = body.value(op.getBody()->getTerminator()->getOperand(0));
       if (failed(yielded))
         return failBody();
@@ -387,6 +446,8 @@ private:
   std::map<RowAccess, TileValue> values_;
   // Operands of all rows in f32, for steps that want them so alone.
   std::map<RowAccess, TileValue> widened_;
+  RowSharing sharing_;
+  std::map<unsigned, TileValue> shared_; // by the key of sharing_
   Value iteration_, row_, rows_;
   SmallVector<RowTile::Fed, 2> fed_;
   std::string reason_;
@@ -410,7 +471,13 @@ int64_t mostRows(const RowGroup &group, int64_t columns, Location loc, int64_t c
                  int64_t budget, const EmitPhase &emit, RowOptions &options, std::string &reason) {
   int64_t most = 0;
   // A long row takes so long that its result has left when the next one comes.
-  for (RowOptions choice : {RowOptions{true, 2, 2}, {true, 1, 2}, {false, 1, 2}, {false, 1, 1}}) {
+  for (RowOptions choice : {RowOptions{true, 2, 2, true},
+                            {true, 1, 2, true},
+                            {true, 2, 2, false},
+                            {true, 1, 2, false},
+                            {false, 1, 2, true},
+                            {false, 1, 2, false},
+                            {false, 1, 1, false}}) {
     options = choice;
     auto bytes =
         tryPhase(loc, tilingOf(group, columns, std::min<int64_t>(group.rows, 2), 1), emit, reason);

@@ -28,7 +28,7 @@ int64_t TileBuffers::elements(BufferKind kind, int64_t elementBytes, TileSize si
   case BufferKind::accumulators:
     return wholeRepeats(size.rows * size.pitch) * size.blocks;
   case BufferKind::repeat:
-    return kRepeatBytes / elementBytes;
+    return 2 * kRepeatBytes / elementBytes;
   case BufferKind::half:
     return wholeRepeats(llvm::divideCeil(size.rows * size.pitch, 2)) + 128;
   case BufferKind::rowReduceScratch:
@@ -291,12 +291,12 @@ TileValue TileCode::binary(Binary op, const TileValue &first, const TileValue &s
   return dst;
 }
 
-// One repeat of the scalar serves all repeats of the vector.
+// Two repeats of the scalar serve all repeats of the vector: each half of UB's banks is met by the
+// vector's other half only.
 TileValue TileCode::scalarAsVector(Binary op, const TileValue &a, Value scalar, bool reverse,
                                    const TileValue *into) {
   OpBuilder &b = builder();
-  int64_t repeat = kRepeatBytes / bytesOf(a.storage);
-  Value length = count(a.kind), unit = index(repeat);
+  Value length = count(a.kind), unit = index(2 * kRepeatBytes / bytesOf(a.storage));
   Value repeats = b.createOrFold<arith::DivUIOp>(loc_, length, unit);
   Value whole = b.createOrFold<arith::MulIOp>(loc_, repeats, unit);
   Value rest = b.createOrFold<arith::SubIOp>(loc_, length, whole);
@@ -383,7 +383,8 @@ TileValue TileCode::reduceRows(Reduce op, TileValue a) {
   TileBuffers::Lease folded;
   std::optional<int64_t> fixed = constantOf(cols_);
   if (size_.pitch >= 2 * kFoldedElements && (!a.lease || a.lease.use_count() > 1))
-    folded = buffers_.take(loc_, BufferKind::half, a.storage);
+    // Who holds the tile works on others of its size, which have room.
+    folded = buffers_.take(loc_, a.lease ? BufferKind::full : BufferKind::half, a.storage);
   if (fixed && *fixed >= 2 * kFoldedElements) {
     Binary combine = op == Reduce::sum   ? Binary::add
                      : op == Reduce::max ? Binary::max

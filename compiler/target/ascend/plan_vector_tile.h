@@ -28,7 +28,7 @@ enum class BufferKind {
   column,
   accumulators, // `blocks` full tiles
   half,         // of a full tile
-  repeat,       // what an instruction does in one go
+  repeat,       // what an instruction does in two goes
   rowReduceScratch,
   rowBinaryScratch,
   reduceScratch,
@@ -133,9 +133,10 @@ public:
   mlir::Value index(int64_t value) { return emitter_.index(loc_, value); }
   mlir::Value constant(mlir::Type type, double value);
 
-private:
   // Where tiles are single rows, an element a row is read as a scalar.
   TileValue single(const TileValue &value);
+
+private:
   // a op s, or s op a, for operations that have no form with a scalar.
   TileValue scalarAsVector(Binary op, const TileValue &a, mlir::Value scalar, bool reverse,
                            const TileValue *into);

@@ -209,3 +209,43 @@ func.func @refused(%a: memref<100xi32>, %b: memref<100xi32>, %x: memref<20x30xf3
   }
   return
 }
+
+// -----
+
+// tanh that is wanted only as x / 2 * (1 + tanh(x)) is the quotient x / (1 + exp(-2 x)); twice a
+// larger factor might not be finite, and there it stays a product.
+// CHECK-LABEL: func.func @tanh_factor_0
+// CHECK: npu.vunary{{ +}}exp
+// CHECK-NOT: npu.vscalar{{ +}}muls
+// CHECK: npu.vbinary{{ +}}div
+// CHECK-NOT: npu.vbinary
+// CHECK: return
+// CHECK-LABEL: func.func @tanh_factor_1
+// CHECK: npu.vbinary{{ +}}mul
+// CHECK: return
+#id = affine_map<(d0) -> (d0)>
+func.func @tanh_factor(%x: memref<4096xf32>, %y: memref<4096xf32>, %z: memref<4096xf32>)
+    attributes {asc.kernel} {
+  %half = arith.constant 0.5 : f32
+  %large = arith.constant 1.5 : f32
+  %one = arith.constant 1.0 : f32
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+    ins(%x : memref<4096xf32>) outs(%y : memref<4096xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %0 = arith.mulf %a, %half : f32
+    %1 = math.tanh %a : f32
+    %2 = arith.addf %1, %one : f32
+    %3 = arith.mulf %0, %2 : f32
+    linalg.yield %3 : f32
+  }
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+    ins(%y : memref<4096xf32>) outs(%z : memref<4096xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %0 = arith.mulf %a, %large : f32
+    %1 = math.tanh %a : f32
+    %2 = arith.addf %1, %one : f32
+    %3 = arith.mulf %0, %2 : f32
+    linalg.yield %3 : f32
+  }
+  return
+}

@@ -146,3 +146,43 @@ func.func @taps(%x: memref<9x20x40xf32>, %z: memref<20x40xf32>) attributes {asc.
   }
   return
 }
+
+// -----
+
+// The difference and its exponential are computed once for the sum and the quotient, but not where
+// a step between writes what they are made of.
+// CHECK: what = "row reduction 4x3000, one of 3 in a phase"
+// CHECK-LABEL: func.func @shared_0
+// CHECK: npu.vunary{{ +}}exp
+// CHECK: npu.vreduce{{ +}}sum
+// CHECK-NOT: npu.vunary
+// CHECK: npu.vcol_binary{{ +}}div
+// CHECK: npu.vunary{{ +}}exp
+// CHECK-NOT: npu.vunary
+// CHECK: return
+#rows = affine_map<(d0, d1) -> (d0, d1)>
+#sums = affine_map<(d0, d1) -> (d0)>
+func.func @shared(%x: memref<4x3000xf32>, %s: memref<4xf32>) attributes {asc.kernel} {
+  linalg.generic {indexing_maps = [#rows, #sums], iterator_types = ["parallel", "reduction"]}
+    ins(%x : memref<4x3000xf32>) outs(%s : memref<4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %0 = math.exp %a : f32
+    %1 = arith.addf %out, %0 : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#sums, #rows], iterator_types = ["parallel", "parallel"]}
+    ins(%s : memref<4xf32>) outs(%x : memref<4x3000xf32>) {
+  ^bb0(%sum: f32, %out: f32):
+    %0 = math.exp %out : f32
+    %1 = arith.divf %0, %sum : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#rows, #sums], iterator_types = ["parallel", "reduction"]}
+    ins(%x : memref<4x3000xf32>) outs(%s : memref<4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %0 = math.exp %a : f32
+    %1 = arith.addf %out, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
