@@ -134,10 +134,10 @@ std::optional<UndefinedUse> Definedness::Execute(const Operation &o,
   case PipeOp::kCrossWait:
     break;
   case PipeOp::kLoad:
-    Load(o);
+    Load(o, site);
     break;
   case PipeOp::kLoadNd2Nz:
-    LoadNd2Nz(o);
+    LoadNd2Nz(o, site);
     break;
   case PipeOp::kStore:
     return Store(o);
@@ -155,7 +155,17 @@ std::optional<UndefinedUse> Definedness::Execute(const Operation &o,
   return std::nullopt;
 }
 
-void Definedness::Load(const Operation &o) {
+void Definedness::TakeIn(DefinedBytes &to, int64_t at, const DefinedBytes &from, int64_t source,
+                         int64_t bytes, uint32_t site) {
+  to.Copy(at, from, source, bytes);
+  if (to.All(at, at + bytes))
+    return;
+  for (int64_t i = 0; i < bytes; i += 32)
+    if (from.origin(source + i) == 0)
+      to.SetOrigin(at + i, at + std::min(bytes, i + 32), site);
+}
+
+void Definedness::Load(const Operation &o, uint32_t site) {
   DefinedBytes &to = At(o.descriptor->space);
   const int64_t length = o.v[3];
   int64_t base = 0;
@@ -163,14 +173,14 @@ void Definedness::Load(const Operation &o) {
   for (int64_t i = 0; i < o.v[2]; ++i) {
     const int64_t at = o.v[0] + (o.v[2] > 1 ? i * o.v[5] : 0);
     if (gm)
-      to.Copy(at, *gm, o.v[1] - base + (o.v[2] > 1 ? i * o.v[4] : 0), length);
+      TakeIn(to, at, *gm, o.v[1] - base + (o.v[2] > 1 ? i * o.v[4] : 0), length, site);
     else
       to.Set(at, at + length);
     to.Clear(at + length, at + RoundUp(length, 32));
   }
 }
 
-void Definedness::LoadNd2Nz(const Operation &o) {
+void Definedness::LoadNd2Nz(const Operation &o, uint32_t site) {
   DefinedBytes &to = At(Space::kL1);
   const int64_t rows = o.v[2], bytes = o.v[3] * TypeBytes(o.descriptor->type), dst_rows = o.v[5];
   int64_t base = 0;
@@ -179,8 +189,8 @@ void Definedness::LoadNd2Nz(const Operation &o) {
     const int64_t first = o.v[0] + block * dst_rows * 32;
     to.Set(first, first + rows * 32); // the end of a last block is filled with zeros
     for (int64_t r = 0; gm && r < rows; ++r)
-      to.Copy(first + r * 32, *gm, o.v[1] - base + (rows > 1 ? r * o.v[4] : 0) + at,
-              std::min<int64_t>(32, bytes - at));
+      TakeIn(to, first + r * 32, *gm, o.v[1] - base + (rows > 1 ? r * o.v[4] : 0) + at,
+             std::min<int64_t>(32, bytes - at), site);
   }
 }
 
@@ -210,7 +220,7 @@ std::optional<UndefinedUse> Definedness::Fixpipe(const Operation &o) {
   return use;
 }
 
-void Definedness::LoadL0(const Operation &o, uint32_t) {
+void Definedness::LoadL0(const Operation &o, uint32_t site) {
   const Descriptor &d = *o.descriptor;
   const int64_t extent = o.v[2], k = o.v[3], src_rows = o.v[4];
   const int64_t size = TypeBytes(d.type), c0 = 32 / size, outer = CeilDiv(extent, 16);
@@ -221,14 +231,14 @@ void Definedness::LoadL0(const Operation &o, uint32_t) {
     for (int64_t j = 0; j < k_blocks; ++j) {
       const int64_t fractal = o.v[0] + (to_a ? i * k_blocks + j : j * outer + i) * 512;
       if (!transpose) {
-        to.Copy(fractal, from, o.v[1] + (j * src_rows + i * 16) * 32, 512);
+        TakeIn(to, fractal, from, o.v[1] + (j * src_rows + i * 16) * 32, 512, site);
         continue;
       }
       for (int64_t r = 0; r < 16; ++r)
         for (int64_t e = 0; e < c0; ++e) {
           const int64_t column = i * 16 + r, row = j * c0 + e;
-          to.Copy(fractal + r * 32 + e * size, from,
-                  o.v[1] + (column / c0 * src_rows + row) * 32 + column % c0 * size, size);
+          TakeIn(to, fractal + r * 32 + e * size, from,
+                 o.v[1] + (column / c0 * src_rows + row) * 32 + column % c0 * size, size, site);
         }
     }
 }

@@ -75,8 +75,11 @@ public:
 
 private:
   DefinedBytes &At(sim_isa::Space space) { return memories_[static_cast<int>(space)]; }
-  void Load(const Operation &o);
-  void LoadNd2Nz(const Operation &o);
+  // Copies definedness; undefined bytes come in here unless they have an origin.
+  static void TakeIn(DefinedBytes &to, int64_t at, const DefinedBytes &from, int64_t source,
+                     int64_t bytes, uint32_t site);
+  void Load(const Operation &o, uint32_t site);
+  void LoadNd2Nz(const Operation &o, uint32_t site);
   void LoadL0(const Operation &o, uint32_t site);
   void Mmad(const Operation &o, uint32_t site);
   std::optional<UndefinedUse> Store(const Operation &o);

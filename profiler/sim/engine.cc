@@ -232,7 +232,11 @@ void Engine::EndBlock(Core &core) {
           Fault(core, flag.raised.front().line, FaultKind::kNotWaited,
                 Cat("flag ", PipeName(static_cast<Pipe>(from)), "->",
                     PipeName(static_cast<Pipe>(to)), " id ", id,
-                    " is still raised at the end: nothing waits for it"));
+                    " is still raised at the end: nothing waits for it"),
+                nullptr,
+                {.from = PipeName(static_cast<Pipe>(from)),
+                 .to = PipeName(static_cast<Pipe>(to)),
+                 .id = id});
           flag = {};
         }
   if (const DataCache::Line *line = core.cache.FindDirty())
@@ -361,6 +365,8 @@ bool Engine::IssueOnScalar(Core &core, const Operation &operation) {
     }
     double later = 0;
     Lower(core, operation, core.scalar.time, later);
+    core.checker.Waited(static_cast<Pipe>(operation.descriptor->sub), Pipe::kS,
+                        core.checker.NextIssue());
     return true;
   }
   case PipeOp::kCrossSet:
@@ -497,6 +503,7 @@ void Engine::TryPipe(Core &core, int p, double now) {
           ScheduleTry(core, p, later);
         return;
       }
+      core.checker.Waited(static_cast<Pipe>(head.operation.descriptor->sub), id, head.issue);
       unblock();
       pop();
       break;

@@ -161,7 +161,7 @@ private:
   bool sanitizing() const { return request_.sanitizer && request_.sanitizer->all(); }
   // What the program did wrong: the end of the run, or a finding.
   void Fault(const Core &core, uint32_t line, FaultKind kind, std::string_view what,
-             const Operation *operation = nullptr);
+             const Operation *operation = nullptr, const Sanitizer::Cause &cause = {});
   // The same where nothing can go on.
   void FatalFault(const Core &core, uint32_t line, FaultKind kind, std::string_view what,
                   const Operation *operation = nullptr);

@@ -125,7 +125,8 @@ void Engine::CheckCross(Core &core) {
     if (const FlagState &flag = core.cross[id]; !flag.raised.empty())
       Fault(core, flag.raised.front().line, FaultKind::kNotWaited,
             Cat("flag ", id, " between cores is still set at the end of ", NameOf(core),
-                ": nothing waits for it"));
+                ": nothing waits for it"),
+            nullptr, {.id = id, .between_cores = true, .cube = core.cube});
 }
 
 std::string Engine::NameOf(const Core &core) const {

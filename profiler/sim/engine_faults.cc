@@ -13,7 +13,7 @@ std::string FlagName(const Operation &o) {
 }
 
 void Engine::Fault(const Core &core, uint32_t line, FaultKind kind, std::string_view what,
-                   const Operation *operation) {
+                   const Operation *operation, const Sanitizer::Cause &cause) {
   if (!sanitizing()) {
     if (status_.ok())
       status_ = FaultAt(line, Cat(what, " (block ", core.block, ")"));
@@ -31,7 +31,7 @@ void Engine::Fault(const Core &core, uint32_t line, FaultKind kind, std::string_
   access.set_pipe(std::string(PipeName(operation ? operation->descriptor->pipe : Pipe::kS)));
   if (operation)
     access.set_instruction(std::string(PipeOpName(operation->descriptor->op)));
-  request_.sanitizer->Add(std::move(finding));
+  request_.sanitizer->Add(std::move(finding), cause);
 }
 
 void Engine::FatalFault(const Core &core, uint32_t line, FaultKind kind, std::string_view what,
@@ -82,6 +82,16 @@ bool HasPendingSet(const PipeState &pipe, const Operation &wait) {
     const Operation &o = pipe.queue[n].operation;
     if (o.descriptor->op == PipeOp::kSetFlag && o.descriptor->sub == wait.descriptor->sub &&
         o.descriptor->aux == wait.descriptor->aux && o.v[0] == wait.v[0])
+      return true;
+  }
+  return false;
+}
+
+bool HasPendingWait(const PipeState &pipe, int from, int to, int64_t id) {
+  for (size_t n = 0; n < pipe.queue.size(); ++n) {
+    const Operation &o = pipe.queue[n].operation;
+    if (o.descriptor->op == PipeOp::kWaitFlag && o.descriptor->sub == from &&
+        o.descriptor->aux == to && o.v[0] == id)
       return true;
   }
   return false;
@@ -149,7 +159,6 @@ Wait WaitOf(const Core &core, int p) {
   return wait;
 }
 
-// A raised flag that differs from what is waited for in its id or in one of its pipes.
 bool IsWaitedFor(const Function &function, int from, int to) {
   for (const Descriptor &d : function.descriptors)
     if (d.op == PipeOp::kWaitFlag && d.sub == from && d.aux == to)
@@ -157,6 +166,16 @@ bool IsWaitedFor(const Function &function, int from, int to) {
   return false;
 }
 
+// The same of one event id; false where a wait's id is only known as it runs.
+bool IsWaitedFor(const Function &function, int from, int to, int64_t id) {
+  for (const Descriptor &d : function.descriptors)
+    if (d.op == PipeOp::kWaitFlag && d.sub == from && d.aux == to &&
+        d.fields[0].reg == kNoRegister && d.fields[0].value == id)
+      return true;
+  return false;
+}
+
+// A raised flag that differs from what is waited for in its id or in one of its pipes.
 std::string CrossedWith(Core &core, const Function &function, const Operation &wait) {
   for (int from = 0; from < kNumPipes; ++from)
     for (int to = 0; to < kNumPipes; ++to)
@@ -167,7 +186,9 @@ std::string CrossedWith(Core &core, const Function &function, const Operation &w
         const bool same_pipes = from == wait.descriptor->sub && to == wait.descriptor->aux;
         const bool one_pipe = (from == wait.descriptor->sub) != (to == wait.descriptor->aux);
         // A flag that somebody else waits for is not meant here.
-        if (same_pipes || (one_pipe && id == wait.v[0] && !IsWaitedFor(function, from, to)))
+        if ((same_pipes && !IsWaitedFor(function, from, to, id) &&
+             !HasPendingWait(core.pipes[to], from, to, id)) ||
+            (one_pipe && id == wait.v[0] && !IsWaitedFor(function, from, to)))
           return Cat(PipeName(static_cast<Pipe>(from)), "->", PipeName(static_cast<Pipe>(to)),
                      " id ", id, " (line ", LineOf(flag.raised.front().line), ")");
       }

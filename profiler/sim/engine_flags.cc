@@ -15,7 +15,10 @@ void Engine::Raise(Core &core, const Operation &set, double time, const View &vi
   // Raised ahead of time, Lower looks at the times.
   if (!flag.raised.empty() && (from != kScalarPipe || sanitizing()) && request_.data)
     Fault(core, set.line, FaultKind::kDoubleSet,
-          Cat("flag ", FlagName(set), " is raised again before anything waited for it"), &set);
+          Cat("flag ", FlagName(set), " is raised again before anything waited for it"), &set,
+          {.from = PipeName(static_cast<Pipe>(from)),
+           .to = PipeName(static_cast<Pipe>(to)),
+           .id = set.v[0]});
   else if (sanitizing() && flag.waited != 0 && to != from && view.own[to] < flag.waited)
     Fault(core, set.line, FaultKind::kDoubleSet,
           Cat("flag ", FlagName(set), " may be raised again before the wait in line ",

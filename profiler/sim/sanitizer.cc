@@ -17,6 +17,15 @@ void SetLine(uint32_t packed, v1::SourceRange *range) {
   range->set_line(LineOf(packed));
 }
 
+// An Mmad that adds to its result reads what the one before wrote. With so few blocks of 16 x 16
+// that one may not be done (documented for Mmad: a barrier on M is needed below 10).
+constexpr int64_t kSmallMmadBlocks = 10;
+
+bool IsSmallMmad(const Operation &o) {
+  return o.descriptor->op == PipeOp::kMmad &&
+         CeilDiv(o.v[3], 16) * CeilDiv(o.v[4], 16) < kSmallMmadBlocks;
+}
+
 std::string_view Verb(bool write) { return write ? "writes" : "reads"; }
 
 } // namespace
@@ -156,7 +165,7 @@ v1::MemoryAccess Sanitizer::AccessOf(const Epoch &epoch, bool write, Space space
   return access;
 }
 
-void Sanitizer::Add(v1::Finding finding) {
+void Sanitizer::Add(v1::Finding finding, const Cause &cause) {
   const std::string key =
       Cat(finding.kind(), " ", finding.range().file(), ":", finding.range().line(), " ",
           finding.access().pipe(), " ", finding.access().instruction(), " ",
@@ -175,6 +184,7 @@ void Sanitizer::Add(v1::Finding finding) {
   index_.emplace(key, findings_.size());
   finding.set_count(1);
   findings_.push_back(std::move(finding));
+  causes_.push_back(cause);
 }
 
 // ------------------------------------------------------------------------------------- one core
@@ -200,6 +210,7 @@ void CoreChecker::Begin(Sanitizer *sanitizer, const Function *function, int part
   for (View &view : views_)
     view = {};
   drained_ = {};
+  waits_ = {};
   issued_.reset();
   entered_ = {};
   if (!sanitizer->all())
@@ -236,7 +247,8 @@ void CoreChecker::Run(const Operation &operation, Pipe pipe, uint32_t issue,
                        operation.descriptor->op == PipeOp::kFixpipe) &&
                       operation.descriptor->sub != static_cast<uint8_t>(Atomic::kNone);
   for (const Access &access : accesses)
-    Touch(access, pipe, site, issue, atomic && access.space == Space::kGm);
+    Touch(access, pipe, site, issue, atomic && access.space == Space::kGm,
+          pipe == Pipe::kV || IsSmallMmad(operation));
   if (!defined_)
     return;
   if (auto use = defined_->Execute(operation, accesses, site)) {
@@ -248,8 +260,8 @@ void CoreChecker::Run(const Operation &operation, Pipe pipe, uint32_t issue,
   }
 }
 
-void CoreChecker::Touch(const Access &access, Pipe pipe, uint32_t site, uint32_t issue,
-                        bool atomic) {
+void CoreChecker::Touch(const Access &access, Pipe pipe, uint32_t site, uint32_t issue, bool atomic,
+                        bool own_reads_wait) {
   const int me = static_cast<int>(pipe);
   Actor actor;
   actor.epoch.clock = views_[me].own[me];
@@ -278,7 +290,7 @@ void CoreChecker::Touch(const Access &access, Pipe pipe, uint32_t site, uint32_t
     shadow = tensor->shadow.get();
   } else {
     actor.floor = floor_;
-    actor.own_reads_wait = pipe == Pipe::kV;
+    actor.own_reads_wait = own_reads_wait;
     actor.own_writes_wait = pipe == Pipe::kMte2;
   }
   Meeting meeting;
@@ -363,7 +375,21 @@ void CoreChecker::Report(const Meeting &meeting, const Access &access, const Act
                        " and wait for it before this instruction"));
     }
   }
-  sanitizer_->Add(std::move(f));
+  const Epoch &second = open ? meeting.later : actor.epoch;
+  Sanitizer::Cause cause{.site = second.site,
+                         .other_site = meeting.earlier.site,
+                         .issue = second.issue,
+                         .other_issue = meeting.earlier.issue};
+  if (swapped) {
+    std::swap(cause.site, cause.other_site);
+    std::swap(cause.issue, cause.other_issue);
+  }
+  const auto first = swapped ? actor.epoch.pipe : meeting.earlier.pipe;
+  const auto next = swapped ? meeting.earlier.pipe : actor.epoch.pipe;
+  if (same_core)
+    for (uint32_t issue : waits_[first][next].issues)
+      cause.waited |= issue > cause.other_issue && issue < cause.issue;
+  sanitizer_->Add(std::move(f), cause);
 }
 
 void CoreChecker::ReportUse(const UndefinedUse &use, const Access *where, Pipe pipe,
@@ -399,7 +425,7 @@ void CoreChecker::ReportUse(const UndefinedUse &use, const Access *where, Pipe p
   }
   *f.mutable_range() = f.access().range();
   f.set_advice("write the bytes first (a load, npu.vdup), or read only what was written");
-  sanitizer_->Add(std::move(f));
+  sanitizer_->Add(std::move(f), {.site = use.origin != 0 ? use.origin : site});
 }
 
 void CoreChecker::Scalar(Space space, int64_t address, int64_t bytes, bool write, int64_t pc,
@@ -415,7 +441,7 @@ void CoreChecker::Scalar(Space space, int64_t address, int64_t bytes, bool write
   const Access access{.space = space, .write = write, .start = address, .length = bytes};
   if (space == Space::kGm && line_filled != 0)
     CheckStale(access, site, line_filled);
-  Touch(access, Pipe::kS, site, ++issues_, false);
+  Touch(access, Pipe::kS, site, ++issues_, false, false);
   if (!defined_)
     return;
   if (write)
@@ -449,7 +475,7 @@ void CoreChecker::CheckStale(const Access &access, uint32_t site, Tick line_fill
                     " wrote there"));
   f.set_advice("flush the data cache (npu.dcache_flush) after waiting for the write, before the "
                "scalar access");
-  sanitizer_->Add(std::move(f));
+  sanitizer_->Add(std::move(f), {.site = site, .other_site = writer.site});
 }
 
 void CoreChecker::Flush() {

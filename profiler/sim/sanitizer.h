@@ -47,8 +47,29 @@ public:
   }
   static constexpr int kPartShift = 28;
 
+  // What tells that one finding follows from another.
+  struct Cause {
+    // Of a race, what the program does second, and first; of undefined bytes, who took them in.
+    uint32_t site = 0, other_site = 0;
+    // When the scalar unit issued them, in order.
+    uint32_t issue = 0, other_issue = 0;
+    // Of a flag that is set and not waited for.
+    std::string_view from = {}, to = {};
+    int64_t id = 0;
+    bool between_cores = false;
+    // What should wait is a cube core.
+    bool cube = false;
+    // Of a race: its second side did wait for a flag in between, for one that was set too often.
+    bool waited = false;
+    // Of a race: a flag for it is set, only the wait is not there.
+    bool wait_missing = false;
+
+    bool IsFlag() const { return between_cores || !from.empty(); }
+  };
   // A finding of one kind at one pair of lines is kept once, and counted.
-  void Add(v1::Finding finding);
+  void Add(v1::Finding finding, const Cause &cause);
+  // After the launch: drops what only follows from other findings.
+  void KeepRootCauses();
   const std::vector<v1::Finding> &findings() const { return findings_; }
   // Different findings at most; further ones are dropped.
   static constexpr size_t kMaxFindings = 200;
@@ -79,6 +100,14 @@ private:
   Tick Next() { return ++tick_; }
   // The tensor that holds the address, with its own, or nullptr.
   Tensor *TensorAt(int64_t address, int64_t &base);
+  void FindExplainedReads(std::vector<bool> &follows) const;
+  void FindSameFlags(std::vector<bool> &follows) const;
+  void FindMissingWaits(std::vector<bool> &follows);
+  void FindWhatComesTooEarly(size_t root, std::vector<bool> &follows) const;
+  void FindCoveredRaces(std::vector<bool> &follows) const;
+  std::vector<size_t> RacesOf(const Cause &flag) const;
+  // Which function's.
+  size_t CodeOf(uint32_t site) const;
 
   // Tells launches apart.
   const uint64_t number_;
@@ -97,6 +126,7 @@ private:
   };
   std::vector<Code> codes_;
   std::vector<v1::Finding> findings_;
+  std::vector<Cause> causes_; // of each
   std::map<std::string, size_t> index_;
 };
 
@@ -129,6 +159,11 @@ public:
   // What a flag carries: everything that happened before it was set.
   const View &Release(sim_isa::Pipe pipe);
   void Acquire(sim_isa::Pipe pipe, const View &view);
+  // `to` has taken a flag from `from`, by a wait that was issued as number `issue`.
+  void Waited(sim_isa::Pipe from, sim_isa::Pipe to, uint32_t issue) {
+    Waits &waits = waits_[static_cast<int>(from)][static_cast<int>(to)];
+    waits.issues[waits.next++ % waits.issues.size()] = issue;
+  }
   // The pipe is drained.
   void Barrier(sim_isa::Pipe pipe);
   // All pipes are drained and wait for each other.
@@ -145,7 +180,9 @@ public:
   Tick Mark(sim_isa::Pipe pipe);
 
 private:
-  void Touch(const Access &access, sim_isa::Pipe pipe, uint32_t site, uint32_t issue, bool atomic);
+  // `own_reads_wait`: what the pipe itself wrote may be read after a barrier only.
+  void Touch(const Access &access, sim_isa::Pipe pipe, uint32_t site, uint32_t issue, bool atomic,
+             bool own_reads_wait);
   void CheckStale(const Access &access, uint32_t site, Tick line_filled);
   void Report(const Meeting &meeting, const Access &access, const Actor &actor);
   void ReportUse(const UndefinedUse &use, const Access *where, sim_isa::Pipe pipe, uint32_t site);
@@ -164,6 +201,12 @@ private:
   std::array<View, sim_isa::kNumPipes> views_;
   // Instructions of a pipe that its last barrier, or a flag that came round, has drained.
   PipeTicks drained_ = {};
+  // The last waits for flags of two pipes.
+  struct Waits {
+    std::array<uint32_t, 16> issues = {};
+    uint32_t next = 0;
+  };
+  std::array<std::array<Waits, sim_isa::kNumPipes>, sim_isa::kNumPipes> waits_ = {};
   std::shared_ptr<const View> issued_;
   std::array<std::shared_ptr<const View>, sim_isa::kNumPipes> entered_;
 };

@@ -183,6 +183,7 @@ public:
           prints.Read(static_cast<uint32_t>(block), state.PrintLog(block));
       if (!results.ok()) {
         prints.Finish();
+        sanitizer.KeepRootCauses();
         outcome.findings = sanitizer.findings();
         if (absl::IsAborted(results.status()) && !outcome.findings.empty())
           return outcome;
@@ -192,6 +193,7 @@ public:
     }
     builder.Finish(outcome);
     prints.Finish();
+    sanitizer.KeepRootCauses();
     outcome.findings = sanitizer.findings();
     if (options.mode != Mode::kTimingOnly)
       ReadError(state, prints, outcome);

@@ -32,6 +32,9 @@ MMAD_ALONE = ("npu.mmad %acc[%0], %a0[%0], %b0[%0] m %16 n %16 k %16 init %true 
 FIXPIPE_ALONE = ("npu.fixpipe %c[%at], %acc[%0] m %16 n %16 dst_stride %16 src_rows %16 : !gmf, "
                  "!l0c")
 
+MMAD_OF_THE_LOOP = ("npu.mmad %acc[%0], %a0[%0], %b0[%0] m %m n %n k %k init %first : !l0c, !l0a, "
+                    "!l0b")
+
 # -------------------------------------------------------------------- flags within a core
 
 FLAGS = [
@@ -102,9 +105,13 @@ FLAGS = [
           "race-read-after-write", "npu.load"),
     # One side only, or another flag.
     Fault("set_without_wait", ADD, [cut("wait_flag MTE2 -> V")],
-          "double-set", "set_flag MTE2 -> V"),
+          "race-read-after-write", "vbinary add"),
     Fault("set_without_wait_at_the_end", ADD, [cut("wait_flag MTE3 -> V", 1)],
           "flag-not-waited", ("set_flag MTE3 -> V", 1)),
+    Fault("small_mmads_without_barrier", MATMUL,
+          [("npu.mmad", f"{MMAD_OF_THE_LOOP} %no = arith.cmpi ne, %s, %s : index "
+            + MMAD_OF_THE_LOOP.replace("%first", "%no"))],
+          "missing-barrier", "npu.mmad"),
     Fault("set_twice", ADD,
           [("set_flag V -> MTE3", "npu.set_flag V -> MTE3, %e npu.set_flag V -> MTE3, %e")],
           "double-set", "set_flag V -> MTE3"),
@@ -404,7 +411,7 @@ VALUES = [
     Fault("l1_rows_never_written", MATMUL,
           [("load_nd2nz %al", "npu.load_nd2nz %al[%0], %a[%aAt] rows %1 cols %k src_stride %size "
             "dst_rows %m : !l1a, !gmh")],
-          "uninitialised-read", ("npu.fixpipe", "npu.mmad")),
+          "uninitialised-read", ("npu.fixpipe", "npu.mmad", "load_l0 %a0")),
     Fault("l0_never_written", MATMUL,
           [cut("load_l0 %a0")],
           "uninitialised-read", ("npu.fixpipe", "npu.mmad")),

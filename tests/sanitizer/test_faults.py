@@ -83,6 +83,21 @@ def test_a_seeded_fault_is_found(server, tmp_path, fault):
         f"wanted {fault.kind} in {wanted}:\n{done.stderr}"
 
 
+def test_a_missing_wait_is_told_once_with_its_set(server, tmp_path):
+    """Its flag is set again, the two sides race, and the reader meets what nobody has written yet: one
+    finding."""
+    for flag, reader in (("MTE2 -> V", "vbinary add"), ("V -> MTE3", "npu.store")):
+        text = change((HERE / "programs/add.mlir").read_text(), [(f"wait_flag {flag}", "")])
+        path = tmp_path / "wait.mlir"
+        path.write_text(text)
+        findings = json.loads(sim(server, path, "--json").stdout)["findings"]
+        assert [f["kind"] for f in findings] == ["race-read-after-write"], findings
+        set_line, = lines_with(text, f"set_flag {flag}")
+        assert findings[0]["range"]["line"] == lines_with(text, reader)[0] + 1
+        assert f"line {set_line + 1} sets" in findings[0]["advice"]
+        assert f"npu.wait_flag {flag}" in findings[0]["advice"]
+
+
 def test_there_are_faults_of_every_kind():
     documented = re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs/sanitizer.md").read_text(), re.M)
     assert len(faults.FAULTS) >= 60 and len({f.name for f in faults.FAULTS}) == len(faults.FAULTS)
