@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <ctime>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -144,10 +143,8 @@ uint64_t WorkerProcess::RssBytes() const {
 }
 
 std::chrono::seconds WorkerProcess::CpuUsed() const {
-  clockid_t clock;
   timespec used{};
-  if (::clock_getcpuclockid(pid_, &clock) == 0)
-    ::clock_gettime(clock, &used);
+  ::clock_gettime(cpu_clock_, &used);
   return std::chrono::seconds(used.tv_sec);
 }
 

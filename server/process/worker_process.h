@@ -3,6 +3,7 @@
 #define PYASC_SERVER_PROCESS_WORKER_PROCESS_H
 
 #include <chrono>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
@@ -82,7 +83,10 @@ public:
 
 private:
   WorkerProcess(Spawner &spawner, const ProcessLimits &limits, pid_t pid, UniqueFd socket)
-      : spawner_(spawner), limits_(limits), pid_(pid), channel_(std::move(socket)) {}
+      : spawner_(spawner), limits_(limits), pid_(pid), channel_(std::move(socket)) {
+    if (::clock_getcpuclockid(pid, &cpu_clock_) != 0)
+      cpu_clock_ = CLOCK_PROCESS_CPUTIME_ID; // it has ended already
+  }
   // From now on it may take so much CPU time and no more.
   void AllowCpu(std::chrono::seconds seconds);
   std::chrono::seconds CpuUsed() const;
@@ -96,6 +100,7 @@ private:
   uint64_t next_id_ = 1;
   uint64_t jobs_ = 0;
   std::chrono::seconds cpu_limit_{0}; // of the job that it does
+  clockid_t cpu_clock_;
   bool ended_ = false;
 };
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import grpc
+import numpy as np
 import pytest
 from conftest import BUILD, TIME_LIMIT, free_port, request, wait_for
 from pyasc.v1 import compile_pb2
@@ -102,3 +103,17 @@ def test_our_client_names_the_route(start, fleet, tmp_path):
              "artifact", "--quiet"], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     assert sum(fleet.compiles()) == before + 1
+
+
+def test_a_profile_stays_with_the_daemon_that_has_it(fleet, tmp_path):
+    np.save(tmp_path / "a.npy", np.ones(40_000, np.float32))  # in a leased buffer
+    for i in range(6):
+        file = tmp_path / f"k{i}.py"
+        file.write_text(f"import pyasc as asc\n\n\n@asc.kernel\ndef k{i}(A, B):\n    pass\n")
+        done = subprocess.run(
+            [os.path.join(BUILD, "bin", "pyasc"), "profile", str(file), "--server", fleet.address,
+             "--arg", f"A=@{tmp_path}/a.npy", "--arg", "B=zeros:f32[40000]", "--quiet"],
+            capture_output=True, text=True, check=False, timeout=TIME_LIMIT)
+        assert done.returncode == 0, done.stderr
+    assert sum(d.stats().buffers for d in fleet.daemons) == 0
+    assert sum(d.worker_stats("device").jobs_finished for d in fleet.daemons) >= 6
