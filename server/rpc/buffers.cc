@@ -109,7 +109,9 @@ BufferStore::Entries::iterator BufferStore::Erase(Entries::iterator entry) {
   const Tenant *tenant = entry->second.tenant.get();
   bytes_ -= entry->second.bytes;
   budget_.GiveBytes(entry->second.bytes);
-  if ((bytes_of_[tenant] -= entry->second.bytes) == 0)
+  uint64_t &held = bytes_of_[tenant];
+  held -= entry->second.bytes;
+  if (held == 0)
     bytes_of_.erase(tenant);
   return entries_.erase(entry);
 }

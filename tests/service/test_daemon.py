@@ -104,8 +104,8 @@ def test_shutdown_by_rpc_on_the_unix_socket_only(start):
 
 def test_it_ends_after_idle_time_but_not_while_it_works(start):
     # Long enough for this process to get its first call through, shorter than the compile.
-    daemon = start("--idle-exit-seconds", "4")
-    assert daemon.compile("one @slow=6000 ").outcome == OK
+    daemon = start("--idle-exit-seconds", "8")
+    assert daemon.compile("one @slow=10000 ").outcome == OK
     assert daemon.process.wait(TIME_LIMIT) == 0
 
 
