@@ -48,7 +48,8 @@ absl::StatusOr<Operation> Poll(const std::shared_ptr<grpc::Channel> &channel, Op
       return absl::DeadlineExceededError("the operation has not ended");
     google::longrunning::WaitOperationRequest wait;
     wait.set_name(operation.name());
-    wait.mutable_timeout()->set_nanos(absl::ToInt64Nanoseconds(kPollInterval));
+    wait.mutable_timeout()->set_nanos(
+        static_cast<int32_t>(absl::ToInt64Nanoseconds(kPollInterval)));
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(30)));
     context.AddMetadata(kRouteHeader, route);

@@ -1,7 +1,7 @@
 #include "server/rpc/small_services.h"
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "server/core/service_error.h"
@@ -34,7 +34,7 @@ public:
       End(s);
       return;
     }
-    bytes_.emplace(service, scope_.tenant());
+    bytes_ = std::make_unique<ByteLease>(service, scope_.tenant());
     StartRead(&request_);
   }
   void OnReadDone(bool ok) override {
@@ -95,7 +95,7 @@ private:
   grpc::CallbackServerContext *context_;
   CallScope scope_;
   v1::WriteBufferRequest request_;
-  std::optional<ByteLease> bytes_;
+  std::unique_ptr<ByteLease> bytes_;
   std::shared_ptr<BufferStore::Use> use_;
   SharedMemory memory_;
   int64_t filled_ = 0;
