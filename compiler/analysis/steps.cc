@@ -443,13 +443,24 @@ int64_t toCount(double iterations) {
   return static_cast<int64_t>(std::clamp(iterations, 1.0, 0x1p62));
 }
 
+// Sums of products of two operands, windows included: each loop is one of a product's kinds; one
+// that a single operand follows makes it something else.
 bool isContraction(linalg::GenericOp op) {
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1)
     return false;
-  FailureOr<linalg::ContractionDimensions> dims = linalg::inferContractionDims(op);
-  // Each loop is one of the kinds: one that a single operand follows makes it something else.
-  return succeeded(dims) && !dims->k.empty() && (!dims->m.empty() || !dims->n.empty()) &&
-         dims->batch.size() + dims->m.size() + dims->n.size() + dims->k.size() == op.getNumLoops();
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  if (!maps[2].isProjectedPermutation())
+    return false;
+  bool isSum = false, isMatrix = false;
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop) {
+    const bool a = maps[0].isFunctionOfDim(loop), b = maps[1].isFunctionOfDim(loop),
+               c = maps[2].isFunctionOfDim(loop);
+    if (c ? !a && !b : !a || !b)
+      return false;
+    isSum |= !c;
+    isMatrix |= c && a != b;
+  }
+  return isSum && isMatrix;
 }
 
 void describeGeneric(linalg::GenericOp op, Step &step) {

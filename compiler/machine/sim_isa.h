@@ -21,7 +21,7 @@
 
 namespace pyasc::sim_isa {
 
-inline constexpr uint32_t kSimIsaVersion = 3;
+inline constexpr uint32_t kSimIsaVersion = 4;
 inline constexpr uint32_t kMaxRegisters = 65535;
 inline constexpr uint16_t kNoRegister = 0xffff;
 
@@ -252,7 +252,8 @@ enum class PipeOp : uint8_t {
   // MTE2: GM to UB or L1 (space). dst, src, count, length, src_stride, dst_stride. aux: 1 leaves L2
   // as it is when the data is not there.
   kLoad,
-  // MTE2: GM to L1, ND to NZ. dst, src, rows, cols (elements), src_stride, dst_rows. aux: as kLoad.
+  // MTE2: GM to L1, ND to NZ. dst, src, rows, cols (elements), src_stride, dst_rows, row_step.
+  // aux: as kLoad.
   kLoadNd2Nz,
   // MTE3: UB to GM. dst, src, count, length, dst_stride, src_stride. sub: Atomic; type.
   kStore,

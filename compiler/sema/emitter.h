@@ -238,6 +238,14 @@ public:
   struct GenericOperand {
     Value tensor;
     std::vector<int> axes; // for each of its dims, the iteration axis; -1: fixed at 0 (size 1)
+    // A window: the index along dim `dim` is further `step` times that of `axis`. The other
+    // operands have to have that axis.
+    struct WindowTerm {
+      size_t dim;
+      int axis;
+      int64_t step;
+    };
+    std::vector<WindowTerm> window = {};
   };
   using GenericBody = std::function<mlir::Value(ScalarOps &, mlir::ValueRange in, mlir::Value out)>;
   // `accumulates`: the body is given what the output held though nothing is reduced.
@@ -413,7 +421,8 @@ private:
   // ---- Tensors ----
   struct MemrefOperand {
     mlir::Value memref;
-    std::vector<int> axes; // of the iteration space, one a dim of `memref`
+    std::vector<int> axes;                          // of the iteration space, one a dim of `memref`
+    std::vector<GenericOperand::WindowTerm> window; // dims of `memref`
   };
   MemrefOperand OperandOf(const SourceRange &range, const GenericOperand &operand,
                           const std::vector<int64_t> &extents);

@@ -1,9 +1,10 @@
 // Convolution and pooling of images: tensors with the axes (N, C, H, W).
 //
-// A convolution gathers what each output sees into columns, one copy for each place of the filter,
-// and is one matrix product then, which the cube unit takes. Pooling combines the places of the
-// window with whole-tensor operations, along W and then along H. Windows with very many places
-// become loops instead, so that the code stays small.
+// A convolution of floats that steps by one is one operation with windows, over the image with a
+// border of zeros: the cube unit takes it as a product. Others gather what each output sees into
+// columns first, one copy for each place of the filter, and are one matrix product then. Pooling
+// combines the places of the window with whole-tensor operations, along W and then along H. Windows
+// with very many places become loops instead, so that the code stays small.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -182,6 +183,107 @@ Value Columns(Emitter &e, const SourceRange &range, const Value &x, const Window
   return columns;
 }
 
+// sum += weight * the image's windows. Stride 1; `sum` has the axes (n, [group,] filter, h, w).
+bool AddWindows(Emitter &e, const SourceRange &range, const Value &x, const Value &weight,
+                const Window &w, int64_t groups, const Value &sum) {
+  std::vector<int64_t> xs = x.tensor.Shape(), ws = weight.tensor.Shape();
+  // Of each channel the rows, one behind the other. What pads a row on its right pads the next one
+  // on its left; the last one has half a row more.
+  const bool padded = w.padding != Pair{0, 0};
+  const int64_t rows = xs[2] + 2 * w.padding[0] + (w.padding[1] > 0 ? 1 : 0);
+  const int64_t pitch = xs[3] + w.padding[1];
+  Value image = x;
+  if (padded) {
+    image = e.NewTensor(range, x.dtype, {xs[0], xs[1], rows, pitch});
+    if (image.IsInvalid())
+      return false;
+    e.Fill(range, image, {});
+    Value inside = image;
+    for (size_t i = 0; i < 2; ++i)
+      inside = Slice(e, inside, 2 + i, w.padding[i], w.in[i]);
+    e.CopyInto(range, inside, x);
+  }
+  std::vector<int64_t> image_shape = {xs[0]}, weight_shape;
+  if (groups > 1) {
+    image_shape.push_back(groups);
+    weight_shape.push_back(groups);
+  }
+  image_shape.push_back(ws[1]);
+  weight_shape.insert(weight_shape.end(), {ws[0] / groups, ws[1], ws[2], ws[3]});
+  if (padded)
+    image_shape.push_back(rows * pitch);
+  else
+    image_shape.insert(image_shape.end(), {xs[2], xs[3]});
+  auto seen = e.Reshape(range, image, image_shape), taps = e.Reshape(range, weight, weight_shape);
+  if (!seen || !taps)
+    return false;
+
+  std::vector<int64_t> extents = sum.tensor.Shape();
+  const int lead = groups > 1 ? 2 : 1; // n and group, before filter, h, w, channel and place
+  const int filter = lead, h = lead + 1, v = lead + 2, channel = lead + 3, i = lead + 4,
+            j = lead + 5;
+  extents.insert(extents.end(), {ws[1], ws[2], ws[3]});
+  std::vector<bool> reduction(extents.size(), false);
+  std::fill(reduction.end() - 3, reduction.end(), true);
+  Emitter::GenericOperand left{*taps, {filter, channel, i, j}}, right{*seen, {0}}, out{sum, {0}};
+  if (groups > 1) {
+    left.axes.insert(left.axes.begin(), 1);
+    right.axes.push_back(1);
+    out.axes.push_back(1);
+  }
+  out.axes.insert(out.axes.end(), {filter, h, v});
+  right.axes.push_back(channel);
+  const auto place = right.axes.size();
+  if (padded) {
+    right.axes.push_back(v);
+    right.window = {
+        {place, h, pitch}, {place, i, w.dilation[0] * pitch}, {place, j, w.dilation[1]}};
+  } else {
+    right.axes.insert(right.axes.end(), {h, v});
+    right.window = {{place, i, w.dilation[0]}, {place + 1, j, w.dilation[1]}};
+  }
+  const DType xt = x.dtype, wt = weight.dtype, wide = sum.dtype;
+  e.Generic(range, extents, {left, right}, out, reduction,
+            [&](ScalarOps &ops, mlir::ValueRange in, mlir::Value old) {
+              mlir::Value product = ops.Binary(BinaryOp::Mul, ops.Cast(in[0], wt, wide),
+                                               ops.Cast(in[1], xt, wide), wide);
+              return ops.Binary(BinaryOp::Add, old, product, wide);
+            });
+  return true;
+}
+
+// The convolution of floats with stride 1; the bias is added to the sums.
+Value WindowConv2d(Emitter &e, const SourceRange &range, const Value &x, const Value &weight,
+                   const Value &bias, const Window &w, int64_t groups, DType t) {
+  const int64_t filters = weight.tensor.dims[0].size;
+  std::vector<int64_t> shape = {x.tensor.dims[0].size, filters, w.out[0], w.out[1]};
+  std::vector<int64_t> grouped = shape;
+  if (groups > 1)
+    grouped = {shape[0], groups, filters / groups, shape[2], shape[3]};
+  const DType wide = Is16BitFloat(t) ? DType::Float32 : t;
+  Value out = e.NewTensor(range, t, shape);
+  const bool apart = wide != t || !bias.IsNone();
+  Value sum = apart ? e.NewTensor(range, wide, shape) : out;
+  if (out.IsInvalid() || sum.IsInvalid())
+    return Value::Invalid();
+  e.Fill(range, sum, {});
+  auto parts = e.Reshape(range, sum, grouped);
+  if (!parts || !AddWindows(e, range, x, weight, w, groups, *parts))
+    return Value::Invalid();
+  if (!bias.IsNone()) {
+    const DType bt = bias.dtype;
+    const std::vector<int> all = {0, 1, 2, 3};
+    e.Generic(range, shape, {{sum, all}, {bias, {1}}}, {out, all}, std::vector<bool>(4, false),
+              [&](ScalarOps &ops, mlir::ValueRange in, mlir::Value) {
+                return ops.Cast(ops.Binary(BinaryOp::Add, in[0], ops.Cast(in[1], bt, wide), wide),
+                                wide, t);
+              });
+  } else if (apart) {
+    e.CopyInto(range, out, sum);
+  }
+  return out;
+}
+
 Value EmitConv2d(Emitter &e, const BoundCall &call) {
   Value x = call.args[0], weight = call.args[1], bias = call.args[2];
   const SourceRange &range = call.range;
@@ -227,6 +329,8 @@ Value EmitConv2d(Emitter &e, const BoundCall &call) {
   DType wide = Is16BitFloat(*t) ? DType::Float32 : *t;
   // A filter of one element that goes everywhere sees the input as it is.
   bool plain = w.size == Pair{1, 1} && w.stride == Pair{1, 1} && w.padding == Pair{0, 0};
+  if (!plain && w.stride == Pair{1, 1} && IsFloat(*t))
+    return WindowConv2d(e, range, x, weight, bias, w, g, *t);
   Value columns = plain ? x : Columns(e, range, x, w);
   if (columns.IsInvalid())
     return columns;

@@ -151,10 +151,16 @@ Emitter::MemrefOperand Emitter::OperandOf(const SourceRange &range, const Generi
   }
   for (size_t r = 0; r < rank; ++r)
     whole = whole && dim_of[r] >= 0;
+  auto keep = [&](size_t dim) {
+    for (const GenericOperand::WindowTerm &term : operand.window)
+      if (term.dim == dim)
+        out.window.push_back({out.axes.size(), term.axis, term.step});
+    out.axes.push_back(operand.axes[dim]);
+  };
   if (whole) {
     out.memref = t.root;
     for (size_t r = 0; r < rank; ++r)
-      out.axes.push_back(operand.axes[static_cast<size_t>(dim_of[r])]);
+      keep(static_cast<size_t>(dim_of[r]));
     return out;
   }
   mlir::Location loc = Loc(range);
@@ -180,7 +186,7 @@ Emitter::MemrefOperand Emitter::OperandOf(const SourceRange &range, const Generi
     // One element has no step: MLIR takes the view of a stepped one for that of another axis.
     strides[r] = b_.getIndexAttr(d.size == 1 ? 1 : d.step);
     kept.push_back(d.size);
-    out.axes.push_back(operand.axes[i]);
+    keep(i);
   }
   for (const auto &[r, index] : t.fixed)
     offsets[static_cast<size_t>(r)] = fold(index);
@@ -238,8 +244,13 @@ void Emitter::Generic(const SourceRange &range, const std::vector<int64_t> &exte
   llvm::SmallVector<mlir::AffineMap> maps;
   for (const MemrefOperand &m : operands) {
     llvm::SmallVector<mlir::AffineExpr> results;
+    auto loop = [&](int axis) {
+      return mlir::getAffineDimExpr(loop_of[static_cast<size_t>(axis)], &context_);
+    };
     for (int axis : m.axes)
-      results.push_back(mlir::getAffineDimExpr(loop_of[static_cast<size_t>(axis)], &context_));
+      results.push_back(loop(axis));
+    for (const GenericOperand::WindowTerm &term : m.window)
+      results[term.dim] = results[term.dim] + loop(term.axis) * term.step;
     maps.push_back(
         mlir::AffineMap::get(static_cast<unsigned>(iterators.size()), 0, results, &context_));
   }

@@ -133,21 +133,26 @@ void Dma(Collector &c, const Operation &o, bool load) {
 }
 
 void LoadNd2Nz(Collector &c, const Operation &o) {
-  const int64_t rows = o.v[2], cols = o.v[3], src_stride = o.v[4], dst_rows = o.v[5];
+  const int64_t rows = o.v[2], cols = o.v[3], src_stride = o.v[4], dst_rows = o.v[5], step = o.v[6];
   const int64_t size = TypeBytes(o.descriptor->type), c0 = kBlock / size;
   c.InRange("rows", rows, 0, 16384);
   c.InRange("cols", cols, 0, 65535);
   if (rows == 0 || cols == 0)
     return;
   c.Aligned("the address in L1", o.v[0], kBlock);
-  c.Require(dst_rows >= rows, "dst_rows must not be less than rows", dst_rows);
+  c.InRange("row_step", step, 1, 16384);
+  c.Require(dst_rows > (rows - 1) * step, "dst_rows must not be less than rows take", dst_rows);
   c.InRange("dst_rows", dst_rows, 1, 16384);
   if (rows > 1) {
     c.InRange("src_stride", src_stride, cols * size, 65535 * size);
     c.Aligned("dst_rows", dst_rows, 16);
   }
   c.Add(Space::kGm, false, o.v[1], cols * size, rows, src_stride);
-  c.Add(Space::kL1, true, o.v[0], rows * kBlock, CeilDiv(cols, c0), dst_rows * kBlock);
+  if (step == 1)
+    c.Add(Space::kL1, true, o.v[0], rows * kBlock, CeilDiv(cols, c0), dst_rows * kBlock);
+  else
+    for (int64_t block = 0; block < CeilDiv(cols, c0); ++block)
+      c.Add(Space::kL1, true, o.v[0] + block * dst_rows * kBlock, kBlock, rows, step * kBlock);
 }
 
 void LoadL0(Collector &c, const Operation &o) {

@@ -183,14 +183,18 @@ void Definedness::Load(const Operation &o, uint32_t site) {
 void Definedness::LoadNd2Nz(const Operation &o, uint32_t site) {
   DefinedBytes &to = At(Space::kL1);
   const int64_t rows = o.v[2], bytes = o.v[3] * TypeBytes(o.descriptor->type), dst_rows = o.v[5];
+  const int64_t step = o.v[6] * 32;
   int64_t base = 0;
   DefinedBytes *gm = gm_of_(o.v[1], base);
   for (int64_t at = 0, block = 0; at < bytes; at += 32, ++block) {
     const int64_t first = o.v[0] + block * dst_rows * 32;
-    to.Set(first, first + rows * 32); // the end of a last block is filled with zeros
-    for (int64_t r = 0; gm && r < rows; ++r)
-      TakeIn(to, first + r * 32, *gm, o.v[1] - base + (rows > 1 ? r * o.v[4] : 0) + at,
-             std::min<int64_t>(32, bytes - at), site);
+    for (int64_t r = 0; r < rows; ++r) {
+      // The end of a last block is filled with zeros.
+      to.Set(first + r * step, first + r * step + 32);
+      if (gm)
+        TakeIn(to, first + r * step, *gm, o.v[1] - base + (rows > 1 ? r * o.v[4] : 0) + at,
+               std::min<int64_t>(32, bytes - at), site);
+    }
   }
 }
 

@@ -104,7 +104,7 @@ void Load(const Operation &o, CoreMemory &core, GlobalMemory &gm) {
 }
 
 void LoadNd2Nz(const Operation &o, CoreMemory &core, GlobalMemory &gm) {
-  const int64_t rows = o.v[2], cols = o.v[3], dst_rows = o.v[5];
+  const int64_t rows = o.v[2], cols = o.v[3], dst_rows = o.v[5], step = o.v[6];
   if (rows == 0 || cols == 0)
     return;
   const int64_t row_bytes = cols * TypeBytes(o.descriptor->type);
@@ -113,7 +113,7 @@ void LoadNd2Nz(const Operation &o, CoreMemory &core, GlobalMemory &gm) {
   for (int64_t r = 0; r < rows; ++r) {
     const std::byte *row = src + (rows > 1 ? r * o.v[4] : 0);
     for (int64_t at = 0, block = 0; at < row_bytes; at += 32, ++block) {
-      std::byte *to = dst + (block * dst_rows + r) * 32;
+      std::byte *to = dst + (block * dst_rows + r * step) * 32;
       const int64_t n = std::min<int64_t>(32, row_bytes - at);
       std::memcpy(to, row + at, n);
       std::memset(to + n, 0, 32 - n);

@@ -95,7 +95,7 @@ void CheckMatmul(const Matmul &shape) {
   const Descriptor nz = D(shape.type, shape.type, Space::kL1);
   auto load = [&](uint64_t gm, int64_t l1, int64_t rows, int64_t cols) {
     bench.Run(PipeOp::kLoadNd2Nz, nz,
-              {l1, static_cast<int64_t>(gm), rows, cols, cols * size, RoundUp(rows, 16)});
+              {l1, static_cast<int64_t>(gm), rows, cols, cols * size, RoundUp(rows, 16), 1});
   };
   const int64_t l1_b = 256 * 1024;
   shape.a_transposed ? load(ga, 0, k, m) : load(ga, 0, m, k);
@@ -160,6 +160,25 @@ TEST(CubeTest, FixpipeConvertsAddsAndCutsNegatives) {
 }
 
 // ------------------------------------------------------------------------------ the transfers
+
+TEST(TransferTest, MatricesGoBetweenTheRowsOfOthers) {
+  Bench bench(true);
+  const uint64_t gm = *bench.gm.Allocate(4096);
+  for (int i = 0; i < 2048; ++i)
+    bench.Gm<uint16_t>(gm)[i] = static_cast<uint16_t>(i);
+  // 5 rows of 20 elements, 100 apart; to every third row of column blocks that are 16 high.
+  bench.Run(PipeOp::kLoadNd2Nz, D(Type::kF16, Type::kF16, Space::kL1),
+            {32, static_cast<int64_t>(gm), 5, 20, 200, 16, 3});
+  for (int row = 0; row < 16; ++row)
+    for (int col = 0; col < 32; ++col) {
+      const int at = ((col / 16 * 16) + row) * 16 + col % 16;
+      const uint16_t got = *bench.At<uint16_t>(Space::kL1, 32 + at * 2);
+      if (row % 3 != 0 || row > 12)
+        EXPECT_EQ(got, kPoison) << "row " << row << " is not touched";
+      else
+        EXPECT_EQ(got, col < 20 ? row / 3 * 100 + col : 0);
+    }
+}
 
 TEST(TransferTest, StridedLoadsKeepTheirBlocksAndSpoilTheRest) {
   Bench bench(false);

@@ -178,7 +178,10 @@ CASES["asc.conv2d"] = [
     convolution(", groups=3", (1, 3, 5, 6), (3, 1, 3, 3)),
     convolution(", padding=3, dilation=(3, 1)", (1, 1, 4, 5), (1, 1, 2, 2)),
     convolution("", (0, 3, 7, 9), (4, 3, 3, 3)), convolution("", (1, 16, 20, 20), (32, 16, 1, 1)),
-    convolution(", padding=4", (1, 1, 12, 11), (2, 1, 9, 9))]
+    convolution(", padding=4", (1, 1, 12, 11), (2, 1, 9, 9)),
+    convolution(", bias, padding=1, groups=2", (2, 34, 9, 11), (6, 17, 3, 3), 6),
+    convolution(", padding=(0, 2), dilation=(1, 2)", (3, 33, 12, 17), (18, 33, 3, 3)),
+    convolution(", padding=1", (1, 3, 5, 259), (2, 3, 3, 3))]
 for _name in ("max_pool2d", "avg_pool2d"):
     CASES[f"asc.{_name}"] = [
         Case(f"asc.{_name}(x, {call})", {"x": (shape, "any" if _name[0] == "m" else "plain")},

@@ -343,7 +343,7 @@ bool Instruction::print(Operation *op) {
         p.line("CopyNd2Nz<" + elementType(o.getDst()) + ">(" +
                join({p.at(o.getDst(), o.getDstOffset()), p.at(o.getSrc(), o.getSrcOffset()),
                      p.use(o.getRows()), p.use(o.getCols()), p.use(o.getSrcStride()),
-                     p.use(o.getDstRows())}) +
+                     p.use(o.getDstRows()), std::to_string(o.getRowStep())}) +
                ");");
       })
       .Case<LoadL0Op>([&](auto o) { loadL0(o); })

@@ -130,10 +130,12 @@ __aicore__ inline void CopyOut(const GlobalTensor<T> &dst, const LocalTensor<T> 
 }
 )"},
     {Piece::kNd2Nz, {}, R"(
-// A row-major matrix of GM as column blocks of 32 bytes in L1, each `dstRows` rows high.
+// A row-major matrix of GM as column blocks of 32 bytes in L1, each `dstRows` rows high, of which
+// every `rowStep`-th is written.
 template <typename T>
 __aicore__ inline void CopyNd2Nz(const LocalTensor<T> &dst, const GlobalTensor<T> &src,
-                                 int64_t rows, int64_t cols, int64_t srcStride, int64_t dstRows) {
+                                 int64_t rows, int64_t cols, int64_t srcStride, int64_t dstRows,
+                                 int64_t rowStep) {
   if (rows <= 0 || cols <= 0) {
     return;
   }
@@ -144,7 +146,7 @@ __aicore__ inline void CopyNd2Nz(const LocalTensor<T> &dst, const GlobalTensor<T
   params.srcNdMatrixStride = 0;
   params.srcDValue = static_cast<uint16_t>(rows > 1 ? srcStride : cols);
   params.dstNzC0Stride = static_cast<uint16_t>(dstRows);
-  params.dstNzNStride = 1;
+  params.dstNzNStride = static_cast<uint16_t>(rowStep);
   params.dstNzMatrixStride = 0;
   DataCopy(dst, src, params);
 }

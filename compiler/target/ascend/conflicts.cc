@@ -319,8 +319,11 @@ Conflict conflictOf(const MemoryUse &first, const MemoryUse &second, Sought soug
   result.later = false;
   if (result.same && sought == Sought::either)
     return result;
-  for (size_t equal = common.size(); equal-- > 0 && !result.later;)
+  for (size_t equal = common.size(); equal-- > 0 && !result.later;) {
     result.later = mayMeet(first, second, common, equal, memo);
+    if (result.later)
+      result.carrier = dyn_cast<scf::ForOp>(common[equal]);
+  }
   return result;
 }
 

@@ -6,6 +6,7 @@
 #define PYASC_COMPILER_TARGET_ASCEND_CONFLICTS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include "compiler/target/ascend/linear_system.h"
@@ -34,6 +35,8 @@ struct Conflict {
   // Not null: between iterations only where this value picks the same one of `depth` slots.
   mlir::Value key;
   int64_t depth = 1;
+  // Not null: no loop inside this one, of those around both, takes part in `later`.
+  mlir::scf::ForOp carrier = {};
 
   explicit operator bool() const { return same || later; }
 };

@@ -19,6 +19,7 @@ static int64_t product(ArrayRef<ContractionDim> dims) {
 
 int64_t Contraction::batches() const { return product(batch); }
 int64_t Contraction::outerKs() const { return product(outerK); }
+int64_t Contraction::tapCount() const { return product(taps); }
 
 // The block argument that a factor of the product is, through an extension.
 static BlockArgument factorOf(Value value) {
@@ -148,8 +149,108 @@ static std::optional<SmallVector<int64_t>> stridesOf(AffineMap map, ArrayRef<int
   return result;
 }
 
+// Takes all of `ks` as one k that is dense in one operand; false when it is in neither, or when the
+// other one has no rows along m (n).
+static bool gatherK(Contraction &c, SmallVector<ContractionDim> ks) {
+  constexpr int64_t kMostTaps = 16384; // rows that a load leaves out
+  for (int dense : {Contraction::A, Contraction::B}) {
+    const int other = Contraction::A + Contraction::B - dense;
+    const ContractionDim &extent = other == Contraction::A ? c.m : c.n;
+    llvm::sort(ks, [&](const ContractionDim &a, const ContractionDim &b) {
+      return a.strides[dense] > b.strides[dense];
+    });
+    int64_t size = 1;
+    bool isDense = true;
+    for (const ContractionDim &dim : llvm::reverse(ks)) {
+      isDense &= dim.strides[dense] == size;
+      size *= dim.size;
+    }
+    const ContractionDim &own = dense == Contraction::A ? c.m : c.n;
+    if (!isDense || (own.size > 1 && own.strides[dense] < size) ||
+        (extent.size > 1 && extent.strides[other] != 1))
+      continue;
+    c.gathered = other;
+    c.k = {size, {}};
+    c.k.strides[dense] = 1;
+    // The outermost loop makes the rows of a load, which may not overlap.
+    const ContractionDim &outermost = ks.front();
+    const bool rows = outermost.strides[other] >= extent.size;
+    if (rows)
+      c.k.strides[other] = outermost.strides[other];
+    c.taps.assign(ks.begin() + (rows ? 1 : 0), ks.end());
+    if (c.tapCount() > kMostTaps)
+      return false;
+    c.outerK.clear();
+    (other == Contraction::A ? c.transposeA : c.transposeB) = true;
+    return true;
+  }
+  return false;
+}
+
+size_t tapsOf(Planner &planner, ArrayRef<Operation *> steps,
+              SmallVectorImpl<ContractionDim> &dims) {
+  constexpr size_t kMost = 256;
+  auto viewsOf = [&](linalg::GenericOp op) -> std::optional<std::array<MemRefView, 3>> {
+    std::array<MemRefView, 3> views;
+    for (int i = 0; i < 3; ++i) {
+      FailureOr<MemRefView> view = planner.locate(op->getOperand(i));
+      if (failed(view))
+        return std::nullopt;
+      views[i] = *view;
+    }
+    return views;
+  };
+  auto head = cast<linalg::GenericOp>(steps.front());
+  const auto first = viewsOf(head);
+  if (!first || (*first)[0].root == (*first)[2].root || (*first)[1].root == (*first)[2].root)
+    return 1;
+  // Where the operands of each step lie, from those of the first on.
+  SmallVector<std::array<int64_t, 2>> places;
+  for (Operation *step : steps.take_front(kMost)) {
+    auto op = dyn_cast<linalg::GenericOp>(step);
+    if (!op || !isContraction(op) || (op != head && planner.overwritten(op)) ||
+        op.getIndexingMaps() != head.getIndexingMaps() ||
+        op.getIteratorTypes() != head.getIteratorTypes() ||
+        op.getStaticLoopRanges() != head.getStaticLoopRanges())
+      break;
+    auto views = viewsOf(op);
+    if (!views || !((*views)[2] == (*first)[2]))
+      break;
+    std::array<int64_t, 2> place;
+    for (int i = 0; i < 2; ++i) {
+      place[i] = (*views)[i].offset - (*first)[i].offset;
+      (*views)[i].offset = (*first)[i].offset;
+    }
+    if (!((*views)[0] == (*first)[0]) || !((*views)[1] == (*first)[1]) || place[0] < 0 ||
+        place[1] < 0)
+      break;
+    places.push_back(place);
+  }
+  // Blocks of the places so far, a step apart, make the next dimension.
+  size_t covered = 1;
+  while (covered < places.size()) {
+    const std::array<int64_t, 2> step = places[covered];
+    auto follows = [&](size_t block) {
+      for (size_t i = 0; i < covered; ++i)
+        for (int operand = 0; operand < 2; ++operand)
+          if (places[block * covered + i][operand] !=
+              places[i][operand] + static_cast<int64_t>(block) * step[operand])
+            return false;
+      return true;
+    };
+    size_t blocks = 1;
+    while ((blocks + 1) * covered <= places.size() && follows(blocks))
+      ++blocks;
+    if (blocks == 1 || (step[0] == 0 && step[1] == 0))
+      break;
+    dims.insert(dims.begin(), {static_cast<int64_t>(blocks), {step[0], step[1], 0}});
+    covered *= blocks;
+  }
+  return covered;
+}
+
 FailureOr<Contraction> analyseContraction(Planner &planner, linalg::GenericOp op,
-                                          std::string &reason) {
+                                          std::string &reason, ArrayRef<ContractionDim> together) {
   Contraction result;
   result.op = op;
   Block &body = op.getRegion().front();
@@ -195,6 +296,7 @@ FailureOr<Contraction> analyseContraction(Planner &planner, linalg::GenericOp op
     }
     (isReduction ? ks : !b ? ms : !a ? ns : result.batch).push_back(dim);
   }
+  ks.append(together.begin(), together.end());
   for (auto *some : {&ms, &ns, &ks, &result.batch})
     merge(*some);
 
@@ -215,6 +317,7 @@ FailureOr<Contraction> analyseContraction(Planner &planner, linalg::GenericOp op
     return aUnit != bUnit ? aUnit : bySize(a, b);
   });
   result.m = take(ms, bySize);
+  const SmallVector<ContractionDim> allKs = ks;
   result.k = take(ks, bySize);
   result.outerK = std::move(ks);
   result.batch.append(ms);
@@ -237,7 +340,15 @@ FailureOr<Contraction> analyseContraction(Planner &planner, linalg::GenericOp op
     const ContractionDim &rows = *alongK ? result.k : extent, &row = *alongK ? extent : result.k;
     return rows.size > 1 && row.size > 1 && rows.strides[operand] < row.size;
   };
-  if (overlaps(result.m, a, Contraction::A) || overlaps(result.n, b, Contraction::B)) {
+  const bool overlap =
+      overlaps(result.m, a, Contraction::A) || overlaps(result.n, b, Contraction::B);
+  if (allKs.size() > 1 && (overlap || result.packA || result.packB)) {
+    Contraction gathering = result;
+    gathering.packA = gathering.packB = false;
+    if (gatherK(gathering, allKs))
+      return gathering;
+  }
+  if (overlap) {
     reason = "the rows of an operand overlap";
     return failure();
   }

@@ -25,6 +25,13 @@ struct Contraction {
   // Parallel dimensions beside m and n, and reduction dimensions beside k.
   llvm::SmallVector<ContractionDim> batch, outerK;
 
+  // Where k walks densely through one operand and not through the other one, `gathered` (a filter's
+  // places and channels, and the image they see): there step i of k lies at
+  // i / tapCount() * k.strides[gathered] plus the place of i % tapCount() in `taps`, and rows run
+  // along m (n). Strides of `taps` in the dense operand are not used.
+  int gathered = -1;
+  llvm::SmallVector<ContractionDim> taps;
+
   // A matrix in GM whose rows run along k rather than along m (n).
   bool transposeA = false, transposeB = false;
   // Neither way is contiguous: the operand has to be packed first, see packOperand.
@@ -33,6 +40,7 @@ struct Contraction {
   bool isEmpty() const;
   int64_t batches() const;
   int64_t outerKs() const;
+  int64_t tapCount() const;
 };
 
 // The body is out + a * b on floats, with extensions to f32 on 16-bit inputs.
@@ -48,8 +56,16 @@ bool isRounding(mlir::linalg::GenericOp op);
 // strides allow it, A and B (m and n) swapped so that C's rows are contiguous. Failure with the
 // reason when the cube's loads or stores cannot express the operands, or when a loop is none of m,
 // n, k and batch. REQUIRES: isContraction(op).
+// `together`: the contractions that a run of taps adds (see tapsOf), as further reductions.
 mlir::FailureOr<Contraction> analyseContraction(Planner &planner, mlir::linalg::GenericOp op,
-                                                std::string &reason);
+                                                std::string &reason,
+                                                llvm::ArrayRef<ContractionDim> together = {});
+
+// How many of the steps, from the first on, add to the same result the same products of operands
+// that lie regularly apart, as the statements of a stencil do: one contraction then, with `dims` as
+// reductions beside the first step's. At least 1. REQUIRES: the first is a contraction.
+size_t tapsOf(Planner &planner, llvm::ArrayRef<mlir::Operation *> steps,
+              llvm::SmallVectorImpl<ContractionDim> &dims);
 
 // A phase that copies an operand, element by element, to memory where its rows run along k; the
 // contraction then reads that.

@@ -1,5 +1,7 @@
 #include "compiler/target/ascend/cube_code.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace pyasc::npu {
@@ -70,6 +72,16 @@ TileWalk::Place TileWalk::place(OpBuilder &builder, Location loc, Value tile, Va
 }
 
 CubeProblem problemOf(const Contraction &c) {
+  auto pitchOf = [&](const ContractionDim &extent, bool transposed, int operand) {
+    int64_t pitch = (transposed ? c.k : extent).strides[operand];
+    if (operand == c.gathered)
+      for (const ContractionDim &tap : c.taps)
+        pitch = std::gcd(pitch, tap.strides[operand]);
+    return pitch;
+  };
+  auto isCommon = [&](int operand) {
+    return llvm::all_of(c.batch, [&](const auto &dim) { return dim.strides[operand] == 0; });
+  };
   return {.m = c.m.size,
           .n = c.n.size,
           .k = c.k.size,
@@ -77,7 +89,11 @@ CubeProblem problemOf(const Contraction &c) {
           .outer_k = c.outerKs(),
           .element_bytes = bytesOf(c.views[Contraction::A].element),
           .transposed_a = c.transposeA,
-          .transposed_b = c.transposeB};
+          .transposed_b = c.transposeB,
+          .common_a = isCommon(Contraction::A),
+          .common_b = isCommon(Contraction::B),
+          .pitch_a = pitchOf(c.m, c.transposeA, Contraction::A),
+          .pitch_b = pitchOf(c.n, c.transposeB, Contraction::B)};
 }
 
 //===------------------------------------------------------------------------------------------===//
@@ -93,20 +109,23 @@ CubeBuffers makeCubeBuffers(Phase &phase, Type element, const CubeTiling &tile) 
 }
 
 void loadCubePanel(Phase &phase, Value l1, const GmView &gm, Value start, Value rows, Value columns,
-                   int64_t stride, int64_t paddedRows) {
+                   int64_t stride, int64_t paddedRows, Value target, int64_t rowStep) {
   OpBuilder &builder = phase.builder;
+  if (!target)
+    target = phase.index(0);
   if (stride <= kLongestStride) {
-    builder.create<LoadNd2NzOp>(phase.loc, l1, phase.index(0), gm.memory, start, rows, columns,
-                                phase.index(stride), phase.index(paddedRows));
+    builder.create<LoadNd2NzOp>(phase.loc, l1, target, gm.memory, start, rows, columns,
+                                phase.index(stride), phase.index(paddedRows), rowStep);
     return;
   }
   OpBuilder::InsertionGuard guard(builder);
   auto loop = builder.create<scf::ForOp>(phase.loc, phase.index(0), rows, phase.index(1));
   builder.setInsertionPointToStart(loop.getBody());
   Value row = loop.getInductionVar();
-  builder.create<LoadNd2NzOp>(phase.loc, l1, phase.mul(row, blockElements(gm.element)), gm.memory,
-                              phase.add(start, phase.mul(row, stride)), phase.index(1), columns,
-                              phase.index(1), phase.index(paddedRows));
+  builder.create<LoadNd2NzOp>(
+      phase.loc, l1, phase.add(target, phase.mul(row, blockElements(gm.element) * rowStep)),
+      gm.memory, phase.add(start, phase.mul(row, stride)), phase.index(1), columns, phase.index(1),
+      phase.index(paddedRows), /*row_step=*/1);
 }
 
 void loadCubePiece(Phase &phase, Value l0, Value l1, Value extent, Value kStart, Value k,
@@ -134,6 +153,10 @@ public:
 private:
   Value index(int64_t value) { return phase.index(value); }
   scf::ForOp loop(Value upper, int64_t step);
+  // The panel of the operand that k does not walk through densely: a load for each tap, whose rows
+  // go between those of the others. `start`: of k = 0.
+  void gatherPanel(Value l1, const GmView &gm, Value start, Value columns, Value k0, Value kNow,
+                   int64_t paddedRows);
   // offset + the strides of dims for the linear index over them.
   Value offset(Value base, Value linear, ArrayRef<ContractionDim> dims, int operand);
 
@@ -162,6 +185,28 @@ Value CubeCode::offset(Value base, Value linear, ArrayRef<ContractionDim> dims, 
       base = phase.add(base, phase.mul(coordinate, dim.strides[operand]));
   }
   return base;
+}
+
+void CubeCode::gatherPanel(Value l1, const GmView &gm, Value start, Value columns, Value k0,
+                           Value kNow, int64_t paddedRows) {
+  const int operand = contraction.gathered;
+  const int64_t taps = contraction.tapCount();
+  OpBuilder::InsertionGuard guard(builder);
+  Value tap = loop(index(taps), 1).getInductionVar();
+  // Of the steps from k0 on, those of this tap.
+  auto rowsBefore = [&](Value end) {
+    Value last = builder.createOrFold<arith::SubIOp>(loc, phase.add(end, index(taps - 1)), tap);
+    return builder.createOrFold<arith::DivUIOp>(loc, last, index(taps));
+  };
+  Value first = rowsBefore(k0), end = rowsBefore(phase.add(k0, kNow));
+  Value rows = builder.createOrFold<arith::SubIOp>(loc, end, first);
+  Value target =
+      builder.createOrFold<arith::SubIOp>(loc, phase.add(phase.mul(first, taps), tap), k0);
+  Value source = offset(start, tap, contraction.taps, operand);
+  const int64_t stride = contraction.k.strides[operand];
+  source = phase.add(source, phase.mul(first, stride));
+  loadCubePanel(phase, l1, gm, source, rows, columns, std::max<int64_t>(stride, 1), paddedRows,
+                phase.mul(target, blockElements(gm.element)), taps);
 }
 
 void CubeCode::emit(const CubeRun &run) {
@@ -221,15 +266,25 @@ void CubeCode::emit(const CubeRun &run) {
       kNow = phase.min(kNow, builder.createOrFold<arith::SubIOp>(loc, index(k.size), k0));
     auto along = [&](Value start, int operand) {
       start = offset(start, outer, contraction.outerK, operand);
-      return phase.add(start, phase.mul(k0, k.strides[operand]));
+      // Of an operand that is gathered, where k = 0 lies.
+      return operand == contraction.gathered ? start
+                                             : phase.add(start, phase.mul(k0, k.strides[operand]));
+    };
+    auto panelOf = [&](Value slot, const GmView &gm, Value start, int operand, bool transposed,
+                       Value extent, const ContractionDim &dim, int64_t rows) {
+      if (operand == contraction.gathered)
+        gatherPanel(slot, gm, start, extent, k0, kNow, rows);
+      else
+        loadCubePanel(phase, slot, gm, start, transposed ? kNow : extent,
+                      transposed ? extent : kNow, (transposed ? k : dim).strides[operand], rows);
     };
     Value slotA = kept ? kept : builder.create<SlotOp>(loc, buffers.l1a, count).getResult();
     Value slotB = builder.create<SlotOp>(loc, buffers.l1b, count);
     if (!kept)
-      loadCubePanel(phase, slotA, run.a, along(startA, Contraction::A), transposeA ? kNow : mNow,
-                    transposeA ? mNow : kNow, (transposeA ? k : m).strides[Contraction::A], rowsA);
-    loadCubePanel(phase, slotB, run.b, along(startB, Contraction::B), transposeB ? kNow : nNow,
-                  transposeB ? nNow : kNow, (transposeB ? k : n).strides[Contraction::B], rowsB);
+      panelOf(slotA, run.a, along(startA, Contraction::A), Contraction::A, transposeA, mNow, m,
+              rowsA);
+    panelOf(slotB, run.b, along(startB, Contraction::B), Contraction::B, transposeB, nNow, n,
+            rowsB);
 
     int64_t pieces = tile.k_l1 / tile.k_l0;
     Value kk = loop(kNow, tile.k_l0).getInductionVar();

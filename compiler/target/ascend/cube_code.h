@@ -48,9 +48,11 @@ struct CubeBuffers {
 CubeBuffers makeCubeBuffers(Phase &phase, mlir::Type element, const CubeTiling &tiling);
 
 // The pieces that tiles are made of, for whoever orders them otherwise. A panel of a matrix to L1,
-// its rows as they lie in GM, `stride` apart; and of it, k elements from kStart on to L0.
+// its rows as they lie in GM, `stride` apart (on the chip `rowStep`, from element `target` on,
+// null: 0); and of it, k elements from kStart on to L0.
 void loadCubePanel(Phase &phase, mlir::Value l1, const GmView &gm, mlir::Value start,
-                   mlir::Value rows, mlir::Value columns, int64_t stride, int64_t paddedRows);
+                   mlir::Value rows, mlir::Value columns, int64_t stride, int64_t paddedRows,
+                   mlir::Value target = {}, int64_t rowStep = 1);
 void loadCubePiece(Phase &phase, mlir::Value l0, mlir::Value l1, mlir::Value extent,
                    mlir::Value kStart, mlir::Value k, bool transpose, int64_t l1Rows);
 

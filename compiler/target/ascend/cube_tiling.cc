@@ -15,6 +15,8 @@ constexpr int64_t kAccumulatorBytes = 4;
 // Longest panel in L1 along k, in bytes of a row: long rows load well, but the first load of a
 // core hides behind nothing.
 constexpr int64_t kPanelRowBytes = 1024;
+// Elements between the rows of one load at most.
+constexpr int64_t kLongestPitch = 65535;
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t roundUp(int64_t a, int64_t b) { return ceilDiv(a, b) * b; }
@@ -43,16 +45,37 @@ bool fit(const CubeProblem &problem, const machine::Soc &soc, CubeTiling &tile) 
   return tile.k_l1 >= tile.k_l0;
 }
 
-// Cycles that the panels of one operand take to come, `extent` high along m (n): each row is a
-// request for every line of L2 that it touches.
-double panelCycles(int64_t extent, bool along_k, double k, const CubeTiling &tile, double size,
-                   const machine::Soc &soc, double rate) {
+// Cycles of a row: a request for every line of L2 that it touches, wherever rows begin that are
+// `pitch` bytes apart. A mean over these places.
+double rowCycles(int64_t bytes, int64_t pitch, const machine::Soc &soc, double rate) {
+  // Finer steps change little.
+  constexpr int64_t kStep = 32;
+  const int64_t line = soc.gm.l2_line_bytes;
+  const int64_t step = std::max(std::gcd(line, std::gcd(bytes, pitch)), kStep);
+  auto request = [&](int64_t part) {
+    return part == 0
+               ? 0
+               : std::max(soc.path("gm_to_l1").request_cycles, static_cast<double>(part) / rate);
+  };
+  const double whole = request(line);
+  double cycles = 0;
+  for (int64_t start = 0; start < line; start += step) {
+    const int64_t first = std::min(bytes, line - start), rest = bytes - first;
+    cycles += request(first) + static_cast<double>(rest / line) * whole + request(rest % line);
+  }
+  return cycles * static_cast<double>(step) / static_cast<double>(line);
+}
+
+// Cycles that the panels of one operand take to come, `extent` high along m (n).
+double panelCycles(int64_t extent, bool along_k, double k, int64_t pitch, const CubeTiling &tile,
+                   int64_t size, const machine::Soc &soc, double rate) {
   double rows = along_k ? k : extent * std::ceil(k / tile.k_l1);
-  double bytes = size * (along_k ? extent : std::min<double>(k, tile.k_l1));
-  double line = soc.gm.l2_line_bytes, lines = std::ceil(bytes / line);
-  if (std::fmod(bytes, line) != 0)
-    lines += 0.5; // a row may begin and end within lines
-  return rows * std::max(bytes / rate, lines * soc.path("gm_to_l1").request_cycles);
+  int64_t elements = along_k ? extent : std::min(static_cast<int64_t>(k), tile.k_l1);
+  double row = rowCycles(elements * size, pitch * size, soc, rate);
+  // Rows too far apart are an instruction each.
+  if (pitch > kLongestPitch)
+    row = std::max(row, soc.path("gm_to_l1").instruction_cycles);
+  return rows * row;
 }
 
 // Cycles of the slowest core, as the busiest pipe of a tile times the tiles it gets.
@@ -69,14 +92,22 @@ double cost(const CubeProblem &problem, const machine::Soc &soc, const CubeTilin
   double mte1 = k * size * (tile.m / toA.bytes_per_cycle + tile.n / toB.bytes_per_cycle) *
                     soc.cube.load_l0_factor +
                 mmads * (toA.instruction_cycles + toB.instruction_cycles);
-  // One side's panels are this core's own, the other's are shared with all cores.
   double bytes = k * size * (tile.m + tile.n);
   double own_rate = soc.gm.l2_read_bytes_per_cycle;
   double other_rate = soc.gm.l2_shared_read_bytes_per_cycle;
-  double mte2 = panelCycles(tile.m, problem.transposed_a, k, tile, size, soc,
-                            tile.along_m ? other_rate : own_rate) +
-                panelCycles(tile.n, problem.transposed_b, k, tile, size, soc,
-                            tile.along_m ? own_rate : other_rate);
+  // Panels are a core's own where no other core is at the same ones.
+  int64_t tiles_m = ceilDiv(problem.m, tile.m), tiles_n = ceilDiv(problem.n, tile.n);
+  auto is_own = [&](bool common, int64_t others, bool runs_along_others) {
+    if (common && problem.batches > 1)
+      return false;
+    return others == 1 || (runs_along_others && static_cast<double>(others) <= waves);
+  };
+  bool own_a = is_own(problem.common_a, tiles_n, !tile.along_m);
+  bool own_b = is_own(problem.common_b, tiles_m, tile.along_m);
+  double mte2 = panelCycles(tile.m, problem.transposed_a, k, problem.pitch_a, tile,
+                            problem.element_bytes, soc, own_a ? own_rate : other_rate) +
+                panelCycles(tile.n, problem.transposed_b, k, problem.pitch_b, tile,
+                            problem.element_bytes, soc, own_b ? own_rate : other_rate);
   double fix = std::max(tile.m * tile.n * static_cast<double>(kAccumulatorBytes) /
                             soc.path("l0c_to_gm").bytes_per_cycle,
                         tile.m * soc.path("l0c_to_gm").request_cycles);

@@ -15,6 +15,11 @@ struct CubeProblem {
   int64_t element_bytes = 4;
   // Rows of A (B) in GM run along k, not along m (n).
   bool transposed_a = false, transposed_b = true;
+  // All batches have the same A (B).
+  bool common_a = false, common_b = false;
+  // Elements from one row to the next; with a smaller common divisor where there are more ways
+  // from row to row.
+  int64_t pitch_a = 1, pitch_b = 1;
 };
 
 // All sizes are positive multiples of 16.

@@ -136,6 +136,12 @@ void Finder::collect(const Event &first, const Event &second) {
       dependence.block = block;
       dependence.producer = producer;
       dependence.consumer = consumer;
+      // An op that meets itself in an outer loop only need not wait in the inner ones.
+      if (first.op == second.op && conflict.carrier) {
+        dependence.block = conflict.carrier.getBody();
+        dependence.producer = dependence.consumer =
+            dependence.block->findAncestorOpInBlock(*first.op);
+      }
       dependence.from = first.pipe;
       dependence.to = second.pipe;
       dependence.key = conflict.key;
@@ -163,11 +169,11 @@ void Finder::collect(const Event &first, const Event &second) {
         dependence.depth = 1;
       }
       if (dependence.key) {
-        Block *owner = dependence.key.getParentBlock();
-        Operation *firstUser = dependence.back ? consumer : producer;
+        Block *owner = dependence.key.getParentBlock(), *within = dependence.block;
+        Operation *firstUser = dependence.back ? dependence.consumer : dependence.producer;
         Operation *maker = dependence.key.getDefiningOp();
-        bool reaches = owner == block ? !maker || maker->isBeforeInBlock(firstUser)
-                                      : owner->getParent()->isProperAncestor(block->getParent());
+        bool reaches = owner == within ? !maker || maker->isBeforeInBlock(firstUser)
+                                       : owner->getParent()->isProperAncestor(within->getParent());
         if (!reaches) {
           dependence.key = Value();
           dependence.depth = 1;

@@ -264,7 +264,8 @@ bool SimFunctionExporter::exportDma(Operation *op) {
         builder.Issue(d,
                       {address(o.getDst(), o.getDstOffset()), address(o.getSrc(), o.getSrcOffset()),
                        count(o.getRows()), count(o.getCols()),
-                       count(o.getSrcStride(), sizeOf(o.getSrc())), count(o.getDstRows())});
+                       count(o.getSrcStride(), sizeOf(o.getSrc())), count(o.getDstRows()),
+                       SimBuilder::FieldOf(static_cast<int64_t>(o.getRowStep()), 1)});
         return true;
       })
       .Default([&](Operation *) { return refuse(op); });

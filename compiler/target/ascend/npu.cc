@@ -126,8 +126,19 @@ Accesses StoreOp::getAccesses() {
 }
 
 Accesses LoadNd2NzOp::getAccesses() {
+  // Whole blocks of a row: as many column blocks as the memory could hold.
+  Access written = anything(getDstMutable(), getDstOffset(), true);
+  if (std::optional<int64_t> high = constantOf(getDstRows()); high && *high > 0) {
+    auto type = cast<MemRefType>(getDst().getType());
+    const int64_t block = blockElements(type.getElementType());
+    const int64_t blocks = (type.getNumElements() + *high * block - 1) / (*high * block);
+    Value any = getRows();
+    written.dims = {{index(any, blocks), index(any, *high * block)},
+                    {getRows(), index(any, block * static_cast<int64_t>(getRowStep()))},
+                    {index(any, block), index(any, 1)}};
+  }
   return {matrix(getSrcMutable(), getSrcOffset(), false, getRows(), getSrcStride(), getCols()),
-          anything(getDstMutable(), getDstOffset(), true)};
+          written};
 }
 
 Accesses VCopyOp::getAccesses() {

@@ -207,19 +207,21 @@ def Npu_LoadNd2NzOp : Npu_Instruction<"load_nd2nz", "MTE2"> {
   let summary = "a row-major matrix of GM to L1, rearranged into fractals";
   let description = [{
     Element (r, c) of the `rows` x `cols` matrix at src + r * src_stride + c goes to
-    dst + ((c / C0) * dst_rows + r) * C0 + c % C0, where C0 = 32 bytes / element size: column
-    blocks of C0, each `dst_rows` rows high. The columns that fill up the last block are written
-    as zero; rows from `rows` to `dst_rows` are not written.
+    dst + ((c / C0) * dst_rows + r * row_step) * C0 + c % C0, where C0 = 32 bytes / element size:
+    column blocks of C0, each `dst_rows` rows high, of which every `row_step`-th is written. The
+    columns that fill up the last block are written as zero; other rows are not written.
     Ranges: rows <= 16384, cols <= 65535, src_stride <= 65535 (ignored when rows is 1), dst_rows
-    <= 16384 and a multiple of 16 (any value >= 1 is the stride when rows is 1).
+    <= 16384 and a multiple of 16 (any value >= 1 is the stride when rows is 1), row_step 1 to
+    16384.
     `bypass_l2`: as in `npu.load`.
   }];
   let arguments = (ins Npu_Memory:$dst, Index:$dst_offset, Npu_Memory:$src, Index:$src_offset,
                        Index:$rows, Index:$cols, Index:$src_stride, Index:$dst_rows,
-                       UnitAttr:$bypass_l2);
+                       DefaultValuedAttr<I64Attr, "1">:$row_step, UnitAttr:$bypass_l2);
   let assemblyFormat = [{
     $dst `[` $dst_offset `]` `,` $src `[` $src_offset `]` `rows` $rows `cols` $cols
-    `src_stride` $src_stride `dst_rows` $dst_rows (`bypass_l2` $bypass_l2^)? attr-dict
+    `src_stride` $src_stride `dst_rows` $dst_rows (`row_step` $row_step^)?
+    (`bypass_l2` $bypass_l2^)? attr-dict
     `:` type($dst) `,` type($src)
   }];
 }

@@ -218,8 +218,11 @@ LogicalResult LoadNd2NzOp::verify() {
   check.range("src_stride", getSrcStride(), 0, kMostElements);
   if (constantOf(getRows()) != 1)
     check.range("src_stride", getSrcStride(), 0, 65535).multiple("dst_rows", getDstRows(), 16);
+  const auto step = static_cast<int64_t>(getRowStep());
+  check.that(step >= 1 && step <= 16384, "row_step must be 1 to 16384");
   std::optional<int64_t> rows = constantOf(getRows()), high = constantOf(getDstRows());
-  return check.that(!rows || !high || *high >= *rows, "dst_rows is less than rows");
+  return check.that(!rows || !high || *rows == 0 || *high > (*rows - 1) * step,
+                    "dst_rows is less than the rows take");
 }
 
 LogicalResult LoadL0Op::verify() {

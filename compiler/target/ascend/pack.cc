@@ -129,7 +129,7 @@ std::optional<FlatRows> flattenRows(Planner &planner, const Contraction &c,
                                     const MemRefView &destination) {
   constexpr int kB = Contraction::B, kC = Contraction::C;
   if (c.n.size >= kLongRow || c.n.size == 1 || c.n.strides[kB] != 1 || !destination.terms.empty() ||
-      c.outerKs() < 2)
+      (c.outerKs() < 2 && c.gathered != kB))
     return std::nullopt;
   for (auto [i, rows] : llvm::enumerate(c.batch)) {
     int64_t pitch = rows.strides[kB];
@@ -145,8 +145,12 @@ std::optional<FlatRows> flattenRows(Planner &planner, const Contraction &c,
     Contraction &own = flat.contraction;
     own.batch.erase(own.batch.begin() + i);
     own.n.size = (rows.size - 1) * pitch + c.n.size;
-    if (own.k.size > 1 && own.k.strides[kB] < own.n.size)
-      return std::nullopt; // the longer rows would overlap
+    if (own.k.size > own.tapCount() && own.k.strides[kB] < own.n.size) {
+      if (c.gathered != kB)
+        return std::nullopt; // the longer rows would overlap
+      own.taps.insert(own.taps.begin(), {own.k.size / own.tapCount(), {0, own.k.strides[kB], 0}});
+      own.k.strides[kB] = 0;
+    }
     int64_t stride = rows.size * pitch;
     auto place = [&](ContractionDim &dim) {
       if (dim.size == 1 || dim.strides[kC] == 0)

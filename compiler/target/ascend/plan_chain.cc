@@ -72,8 +72,8 @@ linalg::GenericOp roundingOf(Operation *step, Value memref) {
 
 // A plain product of rows: no batch, no second k, nothing packed; C's rows are its own.
 bool isPlain(const Contraction &c) {
-  return c.batch.empty() && c.outerK.empty() && !c.packA && !c.packB && !c.isEmpty() &&
-         c.m.size > 1 && c.n.size > 1 && c.n.strides[Contraction::C] == 1 &&
+  return c.batch.empty() && c.outerK.empty() && c.gathered < 0 && !c.packA && !c.packB &&
+         !c.isEmpty() && c.m.size > 1 && c.n.size > 1 && c.n.strides[Contraction::C] == 1 &&
          llvm::all_of(c.views, [](const MemRefView &view) { return view.terms.empty(); });
 }
 

@@ -29,6 +29,8 @@ LogicalResult buildPhase(Planner &planner, const Contraction &contraction, const
   Value core = phase.builder.create<BlockIdxOp>(phase.loc);
   std::tie(run.first, run.count) =
       TileWalk(contraction, tiling).share(phase.builder, phase.loc, core);
+  // Cores that read the same panels cold share the work of it.
+  run.firstPanel = core;
   emitCubeTiles(phase, contraction, tiling, makeCubeBuffers(phase, a->element, tiling), run);
   return success();
 }
@@ -120,7 +122,13 @@ size_t planContraction(Planner &planner, ArrayRef<Operation *> steps, std::strin
   auto op = dyn_cast<linalg::GenericOp>(steps.front());
   if (!op || !isContraction(op))
     return 0; // no work for the cube: nothing that the report should explain
-  FailureOr<Contraction> contraction = analyseContraction(planner, op, reason);
+  SmallVector<ContractionDim> together;
+  size_t taken = tapsOf(planner, steps, together);
+  FailureOr<Contraction> contraction = analyseContraction(planner, op, reason, together);
+  if (taken > 1 && (failed(contraction) || contraction->packA || contraction->packB)) {
+    taken = 1;
+    contraction = analyseContraction(planner, op, reason);
+  }
   if (failed(contraction))
     return 0;
   Contraction c = *contraction;
@@ -146,8 +154,9 @@ size_t planContraction(Planner &planner, ArrayRef<Operation *> steps, std::strin
     if (flat && failed(copyParts(planner, *flat, destination)))
       return 0;
   }
-  planner.record({op.getLoc(), "cube", what, ""});
-  return 1;
+  for (Operation *step : steps.take_front(taken))
+    planner.record({step->getLoc(), "cube", what, ""});
+  return taken;
 }
 
 } // namespace pyasc::npu

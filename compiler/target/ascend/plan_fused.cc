@@ -247,6 +247,7 @@ LogicalResult buildProducts(Planner &planner, const Contraction &contraction,
   CubeRun run{.a = *a, .b = *b, .c = *c};
   Value core = builder.create<BlockIdxOp>(loc);
   std::tie(run.first, run.count) = TileWalk(contraction, tiling).share(builder, loc, core);
+  run.firstPanel = core; // as in planContraction
   run.rowStride = tiling.n;
   run.ringStart = [&](Value round) {
     Value turn = builder.createOrFold<arith::RemUIOp>(loc, round, phase.index(kSlots));

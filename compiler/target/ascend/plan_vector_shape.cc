@@ -251,6 +251,18 @@ bool canBeBlock(const VectorNest &nest, int64_t d, const VectorLoops &loops) {
 
 } // namespace
 
+// Whether rows along `d` follow each other closely in all operands, and are enough for a tile:
+// where rows are shorter than a line of L2 its other rows would be read for nothing.
+static bool isNear(const VectorNest &nest, int64_t d, const VectorLoops &loops) {
+  constexpr int64_t kLineBytes = 512, kTile = 512;
+  const int64_t columns = nest.extents[loops.column];
+  return nest.extents[d] * columns >= kTile &&
+         llvm::all_of(nest.operands, [&](const auto &operand) {
+           return operand.strides[d] < 2 * columns &&
+                  columns * bytesOf(operand.element) < kLineBytes;
+         });
+}
+
 FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason) {
   VectorLoops loops;
   bool reduces = llvm::is_contained(nest.reduction, true);
@@ -278,7 +290,9 @@ FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason) 
     return failure();
   }
   for (int64_t d = 0; d < nest.rank(); ++d)
-    if (canBeRow(nest, d, loops) && (loops.row < 0 || nest.extents[d] >= nest.extents[loops.row]))
+    if (canBeRow(nest, d, loops) &&
+        (loops.row < 0 || std::pair(isNear(nest, d, loops), nest.extents[d]) >=
+                              std::pair(isNear(nest, loops.row, loops), nest.extents[loops.row])))
       loops.row = d;
   if (loops.form == VectorForm::accumulate)
     for (int64_t d = 0; d < nest.rank(); ++d)

@@ -74,7 +74,9 @@ void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src,
 
 template <typename T>
 void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const Nd2NzParams &params) {
-  TWIN_CHECK(params.ndNum == 1 && params.dstNzNStride == 1, "one matrix, dense rows");
+  TWIN_CHECK(params.ndNum == 1, "one matrix");
+  TWIN_CHECK(params.dstNzNStride >= 1 && params.dstNzNStride <= 16384, "rows %u apart",
+             params.dstNzNStride);
   TWIN_CHECK(params.nValue <= 16384 && params.nValue >= 1, "%u rows", params.nValue);
   constexpr int64_t c0 = 32 / sizeof(T);
   int64_t columns = (params.dValue + c0 - 1) / c0 * c0;
@@ -83,7 +85,7 @@ void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const Nd2Nz
       T value{};
       if (col < params.dValue)
         value = src.GetValue(static_cast<uint64_t>(row * params.srcDValue + col));
-      dst.set((col / c0 * params.dstNzC0Stride + row) * c0 + col % c0, value);
+      dst.set((col / c0 * params.dstNzC0Stride + row * params.dstNzNStride) * c0 + col % c0, value);
     }
 }
 

@@ -20,6 +20,9 @@ module attributes {npu.soc = "ascend910b3", npu.stage = "planned", npu.workspace
     // CHECK: npu.load_nd2nz %{{.*}}[%{{.*}}], %{{.*}}[%{{.*}}] rows %{{.*}} cols %{{.*}} src_stride %{{.*}} dst_rows %{{.*}} :
     npu.load_nd2nz %s[%zero], %a[%zero] rows %n cols %n src_stride %n dst_rows %n
       : memref<4096xf32, #npu.space<l1>>, memref<4096xf32, #npu.space<gm>>
+    // CHECK: npu.load_nd2nz {{.*}} dst_rows %{{.*}} row_step 3 bypass_l2 :
+    npu.load_nd2nz %s[%zero], %a[%zero] rows %b cols %n src_stride %n dst_rows %n row_step 3
+      bypass_l2 : memref<4096xf32, #npu.space<l1>>, memref<4096xf32, #npu.space<gm>>
     // CHECK: npu.load_l0 {{.*}} src_rows %{{[a-z0-9_]*}} : memref
     npu.load_l0 %l0a[%zero], %s[%zero] extent %n k %n src_rows %n
       : memref<4096xf32, #npu.space<l0a>>, memref<4096xf32, #npu.space<l1>>

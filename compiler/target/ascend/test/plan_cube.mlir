@@ -161,3 +161,94 @@ func.func @empty(%A: memref<16x0xf32>, %B: memref<0x16xf32>, %C: memref<16x16xf3
   }
   return
 }
+
+// -----
+
+// A convolution: the filter's rows are read as they lie, the image in nine loads a panel, one for
+// each place of the filter, between each other's rows. Rows of images are one long row; one phase
+// copies the parts that count.
+// CHECK-LABEL: func.func @conv_0
+// CHECK-SAME: npu.core = "aic"
+// CHECK: npu.load_nd2nz {{.*}} dst_rows %{{[a-z0-9_]*}} :
+// CHECK: scf.for %{{.*}} = %c0{{[a-z0-9_]*}} to %c9
+// CHECK: npu.load_nd2nz {{.*}} row_step 9
+// CHECK-LABEL: func.func @conv_1
+// CHECK-SAME: npu.core = "aiv"
+// CHECK-NOT: func.func
+func.func @conv(%w: memref<20x17x3x3xf16>, %x: memref<2x17x30x30xf16>, %y: memref<2x20x28x28xf32>)
+    attributes {asc.kernel} {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {indexing_maps = [affine_map<(n, f, h, w) -> (n, f, h, w)>],
+                  iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      outs(%y : memref<2x20x28x28xf32>) {
+  ^bb0(%c: f32):
+    linalg.yield %zero : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(n, f, h, w, c, i, j) -> (f, c, i, j)>,
+                                   affine_map<(n, f, h, w, c, i, j) -> (n, c, h + i, w + j)>,
+                                   affine_map<(n, f, h, w, c, i, j) -> (n, f, h, w)>],
+                  iterator_types = ["parallel", "parallel", "parallel", "parallel",
+                                    "reduction", "reduction", "reduction"]}
+      ins(%w, %x : memref<20x17x3x3xf16>, memref<2x17x30x30xf16>)
+      outs(%y : memref<2x20x28x28xf32>) {
+  ^bb0(%a: f16, %b: f16, %c: f32):
+    %p = arith.extf %a : f16 to f32
+    %q = arith.extf %b : f16 to f32
+    %r = arith.mulf %p, %q : f32
+    %s = arith.addf %c, %r : f32
+    linalg.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+// Statements that add a filter's places one by one are one contraction.
+// CHECK-LABEL: func.func @taps_0
+// CHECK-SAME: npu.core = "aic"
+// CHECK: scf.for %{{.*}} = %c0{{[a-z0-9_]*}} to %c3
+// CHECK: npu.load_nd2nz {{.*}} row_step 3
+// CHECK-NOT: func.func
+#w = affine_map<(f, x, c) -> (f, c)>
+#x = affine_map<(f, x, c) -> (c, x)>
+#y = affine_map<(f, x, c) -> (f, x)>
+func.func @taps(%w: memref<32x64x3xf32>, %x: memref<64x130xf32>, %y: memref<32x128xf32>)
+    attributes {asc.kernel} {
+  %w0 = memref.subview %w[0, 0, 0] [32, 64, 1] [1, 1, 1]
+    : memref<32x64x3xf32> to memref<32x64xf32, strided<[192, 3]>>
+  %w1 = memref.subview %w[0, 0, 1] [32, 64, 1] [1, 1, 1]
+    : memref<32x64x3xf32> to memref<32x64xf32, strided<[192, 3], offset: 1>>
+  %w2 = memref.subview %w[0, 0, 2] [32, 64, 1] [1, 1, 1]
+    : memref<32x64x3xf32> to memref<32x64xf32, strided<[192, 3], offset: 2>>
+  %x0 = memref.subview %x[0, 0] [64, 128] [1, 1]
+    : memref<64x130xf32> to memref<64x128xf32, strided<[130, 1]>>
+  %x1 = memref.subview %x[0, 1] [64, 128] [1, 1]
+    : memref<64x130xf32> to memref<64x128xf32, strided<[130, 1], offset: 1>>
+  %x2 = memref.subview %x[0, 2] [64, 128] [1, 1]
+    : memref<64x130xf32> to memref<64x128xf32, strided<[130, 1], offset: 2>>
+  linalg.generic {indexing_maps = [#w, #x, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%w0, %x0 : memref<32x64xf32, strided<[192, 3]>>, memref<64x128xf32, strided<[130, 1]>>)
+      outs(%y : memref<32x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [#w, #x, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%w1, %x1 : memref<32x64xf32, strided<[192, 3], offset: 1>>, memref<64x128xf32, strided<[130, 1], offset: 1>>)
+      outs(%y : memref<32x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [#w, #x, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%w2, %x2 : memref<32x64xf32, strided<[192, 3], offset: 2>>, memref<64x128xf32, strided<[130, 1], offset: 2>>)
+      outs(%y : memref<32x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  }
+  return
+}

@@ -88,3 +88,73 @@ module attributes {npu.soc = "ascend910b3", npu.stage = "placed", npu.workspaces
     return
   }
 }
+
+// -----
+
+// Rows that are loaded one by one do not wait for each other, though the loop around loads the same
+// ones again: that waits once, before the loop.
+!gm = memref<2097152xf16, #npu.space<gm>>
+!l1 = memref<4096xf16, #npu.space<l1>>
+module attributes {npu.soc = "ascend910b3", npu.stage = "placed", npu.workspaces = []} {
+  // CHECK-LABEL: func.func @rows
+  func.func @rows(%a: !gm {npu.binding = "parameter:0"})
+      attributes {npu.core = "aic", npu.blocks = 1 : i64} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %rows = arith.constant 32 : index
+    %n = arith.constant 128 : index
+    %pitch = arith.constant 65536 : index
+    %x = npu.buffer addr 0 : !l1
+    // CHECK: scf.for
+    scf.for %again = %c0 to %n step %c1 {
+      // CHECK: npu.pipe_barrier MTE2
+      // CHECK-NEXT: scf.for
+      scf.for %row = %c0 to %rows step %c1 {
+        %to = arith.muli %row, %c16 : index
+        %from = arith.muli %row, %pitch : index
+        // CHECK-NOT: npu.pipe_barrier
+        npu.load_nd2nz %x[%to], %a[%from] rows %c1 cols %n src_stride %c1 dst_rows %rows : !l1, !gm
+        // CHECK: }
+      }
+    }
+    return
+  }
+}
+
+// -----
+
+// Taps that are loaded between each other's rows do not meet; a tap too many does.
+!gm = memref<65536xf16, #npu.space<gm>>
+!l1 = memref<6144xf16, #npu.space<l1>>
+module attributes {npu.soc = "ascend910b3", npu.stage = "placed", npu.workspaces = []} {
+  // CHECK-LABEL: func.func @taps
+  func.func @taps(%a: !gm {npu.binding = "parameter:0"})
+      attributes {npu.core = "aic", npu.blocks = 1 : i64} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %c4 = arith.constant 4 : index
+    %c16 = arith.constant 16 : index
+    %high = arith.constant 48 : index
+    %n = arith.constant 128 : index
+    %x = npu.buffer addr 0 : !l1
+    // CHECK: scf.for
+    scf.for %tap = %c0 to %c3 step %c1 {
+      %to = arith.muli %tap, %c16 : index
+      // CHECK-NOT: npu.pipe_barrier
+      npu.load_nd2nz %x[%to], %a[%tap] rows %c16 cols %n src_stride %n dst_rows %high row_step 3
+        : !l1, !gm
+      // CHECK: }
+    }
+    // CHECK: scf.for
+    scf.for %tap = %c0 to %c4 step %c1 {
+      %to = arith.muli %tap, %c16 : index
+      // CHECK: npu.pipe_barrier MTE2
+      // CHECK-NEXT: npu.load_nd2nz
+      npu.load_nd2nz %x[%to], %a[%tap] rows %c4 cols %n src_stride %n dst_rows %high row_step 3
+        : !l1, !gm
+    }
+    return
+  }
+}
