@@ -117,6 +117,7 @@ std::string PhaseSection(const v1::PhaseProfile &phase) {
   std::string html = absl::StrCat(
       "<h3>", HtmlEscape(phase.entry()), " <span class=dim>", phase.blocks(), " ",
       HtmlEscape(phase.core()), phase.blocks() == 1 ? " block, " : " blocks, ",
+      phase.launches() > 1 ? absl::StrCat(phase.launches(), " launches, ") : "",
       phase.has_imbalance() ? absl::StrCat("imbalance ", FormatPercent(phase.imbalance()), ", ")
                             : "",
       FormatMicroseconds(phase.time_us()),

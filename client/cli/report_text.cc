@@ -167,16 +167,22 @@ std::string LinesOf(const v1::CompileReport &compile, const std::string &entry) 
   return "";
 }
 
+// ", 10 launches" of a phase in a loop of phases.
+std::string LaunchesOf(int64_t launches) {
+  return launches > 1 ? absl::StrCat(", ", launches, " launches") : "";
+}
+
 void AddPhases(const v1::ProfileReport &report, Sections *out) {
   out->Begin("Pipes");
   for (const v1::PhaseProfile *phase : LongestPhases(report, 2)) {
     std::string cores =
         phase->has_imbalance() ? absl::StrCat("imbalance ", FormatPercent(phase->imbalance())) : "";
-    out->Line(Joined({absl::StrCat(phase->entry(), LinesOf(report.compile(), phase->entry()),
-                                   " on ", phase->blocks(), " ", phase->core(),
-                                   phase->blocks() == 1 ? " block" : " blocks"),
-                      FormatMicroseconds(phase->time_us()),
-                      phase->has_cycles() ? absl::StrCat(phase->cycles(), " cycles") : "", cores}));
+    out->Line(Joined(
+        {absl::StrCat(phase->entry(), LinesOf(report.compile(), phase->entry()), " on ",
+                      phase->blocks(), " ", phase->core(),
+                      phase->blocks() == 1 ? " block" : " blocks", LaunchesOf(phase->launches())),
+         FormatMicroseconds(phase->time_us()),
+         phase->has_cycles() ? absl::StrCat(phase->cycles(), " cycles") : "", cores}));
     for (const v1::PipeTime &pipe : phase->pipes()) {
       if (pipe.busy_us() <= 0 && pipe.instructions() == 0)
         continue;
@@ -378,9 +384,9 @@ std::string CompileReportText(const v1::Artifact &artifact, const std::vector<st
                                          : ""})));
   out.Begin("Phases");
   for (const v1::PhasePlan &phase : report.phases())
-    out.Line(absl::StrCat(" ", phase.entry(), LinesOf(report, phase.entry()), " on ",
-                          phase.blocks(), " ", phase.core(),
-                          phase.blocks() == 1 ? " block" : " blocks"));
+    out.Line(absl::StrCat(
+        " ", phase.entry(), LinesOf(report, phase.entry()), " on ", phase.blocks(), " ",
+        phase.core(), phase.blocks() == 1 ? " block" : " blocks", LaunchesOf(phase.launches())));
   if (!report.onchip_bytes().empty()) {
     std::map<std::string, int64_t> memories(report.onchip_bytes().begin(),
                                             report.onchip_bytes().end());

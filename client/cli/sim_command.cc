@@ -134,9 +134,11 @@ void PrintReport(const v1::ProfileReport &report, bool per_core) {
   if (!report.trust().calibration().empty())
     std::printf("timing model: %s\n", report.trust().calibration().c_str());
   for (const v1::PhaseProfile &phase : report.phases()) {
-    std::printf("%s: %lld %s blocks, %s, %lld cycles\n", phase.entry().c_str(),
-                static_cast<long long>(phase.blocks()), phase.core().c_str(),
-                FormatMicroseconds(phase.time_us()).c_str(),
+    std::printf("%s: %lld %s blocks, ", phase.entry().c_str(),
+                static_cast<long long>(phase.blocks()), phase.core().c_str());
+    if (phase.launches() > 1)
+      std::printf("%lld launches, ", static_cast<long long>(phase.launches()));
+    std::printf("%s, %lld cycles\n", FormatMicroseconds(phase.time_us()).c_str(),
                 static_cast<long long>(phase.cycles()));
     if (phase.core_time_us_size() > 1) {
       auto [least, most] =

@@ -17,6 +17,7 @@ namespace {
 // Where the plan runs the statements of a line.
 struct Lowered {
   std::string unit;
+  std::string what;
   std::string reason;
   int64_t cores = 0;
   std::string cores_reason;
@@ -42,7 +43,7 @@ Records lowerings(ModuleOp plan) {
     uint32_t file = 0;
     record.getAs<StringAttr>("file").getValue().getAsInteger(10, file);
     auto line = static_cast<uint32_t>(record.getAs<IntegerAttr>("line").getInt());
-    Lowered lowered{record.getAs<StringAttr>("unit").str(),
+    Lowered lowered{record.getAs<StringAttr>("unit").str(), record.getAs<StringAttr>("what").str(),
                     record.getAs<StringAttr>("reason").str(), 0, ""};
     if (auto cores = record.getAs<IntegerAttr>("cores")) {
       lowered.cores = cores.getInt();
@@ -134,8 +135,14 @@ void fillPlan(ModuleOp plan, const machine::Soc &soc, v1::CompileReport *report)
           *entry->add_lines() = range;
       }
     int64_t available = entry->core() == "aic" ? soc.cube_cores : soc.vector_cores;
+    int64_t launches = 1;
+    if (auto rounds = phase->getAttrOfType<ArrayAttr>(npu::kRounds)) {
+      launches = cast<IntegerAttr>(rounds[2]).getInt();
+      entry->set_launches(launches);
+    }
     report->set_estimated_launch_us(report->estimated_launch_us() +
-                                    launchTime(entry->blocks(), available, soc));
+                                    static_cast<double>(launches) *
+                                        launchTime(entry->blocks(), available, soc));
     if (entry->blocks() * std::max<int64_t>(report->cores_available(), 1) >
             report->cores_used() * available ||
         report->cores_used() == 0) {
@@ -177,10 +184,15 @@ void addBottlenecks(v1::CompileReport *report) {
     else
       all.emplace_back(std::move(text), time(statement));
   }
-  all.emplace_back(report->phases_size() == 1
-                       ? "the launch"
-                       : absl::StrFormat("the launches of %d phases", report->phases_size()),
-                   report->estimated_launch_us());
+  int64_t launches = 0;
+  for (const v1::PhasePlan &phase : report->phases())
+    launches += std::max<int64_t>(phase.launches(), 1);
+  all.emplace_back(
+      launches == 1 ? "the launch"
+      : launches == report->phases_size()
+          ? absl::StrFormat("the launches of %d phases", report->phases_size())
+          : absl::StrFormat("%d launches, of %d phases", launches, report->phases_size()),
+      report->estimated_launch_us());
   std::stable_sort(all.begin(), all.end(),
                    [](const auto &a, const auto &b) { return a.second > b.second; });
   for (const auto &[text, us] : all)
@@ -209,6 +221,8 @@ void FillEstimates(const std::vector<Step> &steps, ModuleOp plan, const machine:
     if (own != lowered.of_step.end() || near != lowered.of_line.end()) {
       const Lowered &record = own != lowered.of_step.end() ? own->second : near->second;
       statement->set_unit(record.unit);
+      if (own != lowered.of_step.end() && record.unit != "scalar" && step.what == "loop")
+        statement->set_what(record.what); // its rounds
       if (step.reason.empty() || record.unit != "scalar")
         statement->set_reason(record.reason);
       if (record.unit == "scalar") {

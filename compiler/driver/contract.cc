@@ -322,6 +322,7 @@ void AddNpuPhases(ModuleOp module, v1::LaunchContract *contract) {
   if (auto workspaces = module->getAttrOfType<ArrayAttr>(npu::kWorkspaces))
     for (Attribute bytes : workspaces)
       setConstant(contract->add_workspaces()->mutable_bytes(), cast<IntegerAttr>(bytes).getInt());
+  Attribute previousLoop;
   for (auto function : module.getOps<func::FuncOp>()) {
     v1::Phase *phase = contract->add_phases();
     phase->set_core(function->getAttrOfType<StringAttr>(npu::kCore).getValue() == "aic"
@@ -330,6 +331,22 @@ void AddNpuPhases(ModuleOp module, v1::LaunchContract *contract) {
     phase->set_entry(function.getName().str());
     if (auto group = function->getAttrOfType<IntegerAttr>(npu::kGroup))
       phase->set_group(static_cast<uint32_t>(group.getInt()));
+    if (Attribute loop = function->getAttr(npu::kLoop)) {
+      if (loop != previousLoop) {
+        v1::PhaseLoop *added = contract->add_loops();
+        added->set_first_phase(static_cast<uint32_t>(contract->phases_size() - 1));
+        auto rounds = function->getAttrOfType<ArrayAttr>(npu::kRounds).getAsRange<IntegerAttr>();
+        SmallVector<int64_t> values;
+        for (IntegerAttr value : rounds)
+          values.push_back(value.getValue().getSExtValue());
+        added->set_start(values[0]);
+        added->set_step(values[1]);
+        setConstant(added->mutable_rounds(), values[2]);
+      }
+      v1::PhaseLoop *last = contract->mutable_loops(contract->loops_size() - 1);
+      last->set_phases(last->phases() + 1);
+    }
+    previousLoop = function->getAttr(npu::kLoop);
     setConstant(phase->mutable_blocks(),
                 function->getAttrOfType<IntegerAttr>(npu::kBlocks).getInt());
     for (unsigned index = 0; index < function.getNumArguments(); ++index) {
@@ -346,6 +363,8 @@ void AddNpuPhases(ModuleOp module, v1::LaunchContract *contract) {
         argument->set_workspace(number);
       else if (kind == "prints")
         argument->set_print_log(true);
+      else if (kind == npu::kLoopVariable)
+        argument->set_loop_variable(true);
       else
         argument->set_error_buffer(true);
     }

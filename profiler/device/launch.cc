@@ -83,10 +83,43 @@ absl::Status CheckBinding(const v1::PhaseArgument &argument, const v1::LaunchCon
     if (contract.print_log_words() >= kFirstPrintRecord)
       return absl::OkStatus();
     break;
+  case v1::PhaseArgument::kLoopVariable:
+    return absl::OkStatus(); // CheckLoops has looked
   case v1::PhaseArgument::KIND_NOT_SET:
     break;
   }
   return Invalid("a phase argument is bound to nothing that the contract has");
+}
+
+// Loops are in order and apart, hold groups as a whole, and have all phases that ask for their
+// variable.
+absl::Status CheckLoops(const v1::LaunchContract &contract) {
+  const int phases = contract.phases_size();
+  std::vector<int> loop_of(phases, -1);
+  uint64_t end = 0;
+  for (int n = 0; n < contract.loops_size(); ++n) {
+    const v1::PhaseLoop &loop = contract.loops(n);
+    if (loop.first_phase() < end || loop.phases() == 0)
+      return Invalid("loops of phases that are empty, or not apart and in order");
+    end = uint64_t{loop.first_phase()} + loop.phases();
+    if (end > static_cast<uint64_t>(phases))
+      return Invalid("a loop has phases that the contract has not");
+    for (uint64_t p = loop.first_phase(); p < end; ++p)
+      loop_of[p] = n;
+    if (absl::Status valid = CheckExpr(loop.rounds(), contract, "the rounds of a loop");
+        !valid.ok())
+      return valid;
+  }
+  for (int p = 0; p < phases; ++p) {
+    if (p > 0 && contract.phases(p).group() != 0 &&
+        contract.phases(p).group() == contract.phases(p - 1).group() &&
+        loop_of[p] != loop_of[p - 1])
+      return Invalid("a loop takes a group apart");
+    for (const v1::PhaseArgument &argument : contract.phases(p).arguments())
+      if (argument.has_loop_variable() && loop_of[p] < 0)
+        return Invalid("a phase outside of loops asks for a loop variable");
+  }
+  return absl::OkStatus();
 }
 
 } // namespace
@@ -148,6 +181,8 @@ absl::Status CheckContract(const v1::LaunchContract &contract) {
       if (absl::Status valid = CheckBinding(argument, contract); !valid.ok())
         return valid;
   }
+  if (absl::Status valid = CheckLoops(contract); !valid.ok())
+    return valid;
   if (contract.print_log_words() > kMaxPrintLogWords)
     return Invalid("a print log that is too large");
   for (const v1::PrintEntry &print : contract.print_table())

@@ -99,6 +99,46 @@ TEST(CheckContract, AcceptsAWholeOneAndRefusesDamage) {
   EXPECT_FALSE(CheckContract(damaged).ok());
 }
 
+// Two phases, the second in a loop and given its variable.
+v1::LaunchContract WithLoop() {
+  v1::LaunchContract contract = Contract();
+  *contract.add_phases() = contract.phases(0);
+  contract.mutable_phases(1)->add_arguments()->set_loop_variable(true);
+  v1::PhaseLoop *loop = contract.add_loops();
+  loop->set_first_phase(1);
+  loop->set_phases(1);
+  Push(loop->mutable_rounds(), v1::LaunchExpr::OP_CONST, 3);
+  return contract;
+}
+
+TEST(CheckContract, TakesLoopsOfPhasesThatLieApartAndHoldWhatAsksForTheirVariable) {
+  EXPECT_TRUE(CheckContract(WithLoop()).ok());
+  v1::LaunchContract damaged = WithLoop();
+  damaged.mutable_phases(0)->add_arguments()->set_loop_variable(true);
+  EXPECT_THAT(CheckContract(damaged).message(), HasSubstr("outside of loops"));
+  damaged = WithLoop();
+  damaged.mutable_loops(0)->set_phases(2);
+  EXPECT_THAT(CheckContract(damaged).message(), HasSubstr("has not"));
+  damaged.mutable_loops(0)->set_phases(UINT32_MAX);
+  damaged.mutable_loops(0)->set_first_phase(UINT32_MAX);
+  EXPECT_FALSE(CheckContract(damaged).ok());
+  damaged = WithLoop();
+  damaged.mutable_loops(0)->set_phases(0);
+  EXPECT_FALSE(CheckContract(damaged).ok());
+  damaged = WithLoop();
+  *damaged.add_loops() = damaged.loops(0);
+  EXPECT_THAT(CheckContract(damaged).message(), HasSubstr("apart"));
+  damaged = WithLoop();
+  damaged.mutable_loops(0)->clear_rounds();
+  EXPECT_FALSE(CheckContract(damaged).ok());
+  damaged = WithLoop();
+  for (int phase : {0, 1}) {
+    damaged.mutable_phases(phase)->set_group(1);
+    damaged.mutable_phases(phase)->set_core(phase == 0 ? v1::CORE_KIND_AIC : v1::CORE_KIND_AIV);
+  }
+  EXPECT_THAT(CheckContract(damaged).message(), HasSubstr("group apart"));
+}
+
 TEST(CheckLaunch, NamesTheArgumentThatDoesNotFit) {
   FakeBuffer right(6 * 7 * 4), wrong(8);
   EXPECT_TRUE(CheckLaunch(Contract(), {{{&right, 0}, {nullptr, 3}}}, {}).ok());

@@ -213,11 +213,16 @@ void AdviseLaunch(const v1::ProfileReport &report, std::vector<Draft> &drafts) {
   if (share < kLaunch)
     return;
   int phases = std::max(report.phases_size(), 1);
+  int64_t launches = 0;
+  for (const v1::PhaseProfile &phase : report.phases())
+    launches += std::max<int64_t>(phase.launches(), 1);
   drafts.push_back(
-      {absl::StrFormat("launching %s takes %.1f us of the kernel's %.1f us: let one launch do more "
-                       "work, on larger arrays or with several operations in one kernel",
-                       phases == 1 ? "its phase" : absl::StrCat("its ", phases, " phases"),
-                       report.launch_us(), report.kernel_us()),
+      {absl::StrFormat(
+           "launching %s takes %.1f us of the kernel's %.1f us: let one launch do more "
+           "work, on larger arrays or with several operations in one kernel",
+           absl::StrCat(phases == 1 ? "its phase" : absl::StrCat("its ", phases, " phases"),
+                        launches > phases ? absl::StrCat(", ", launches, " times in all,") : ""),
+           report.launch_us(), report.kernel_us()),
        share,
        {}});
 }

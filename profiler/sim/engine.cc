@@ -54,6 +54,7 @@ absl::StatusOr<std::vector<PhaseResult>> Engine::Run(const PhaseRequest &request
       lines_[n].resize(codes_[n]->lines.size());
   instructions_left_ =
       request.max_instructions ? request.max_instructions : std::numeric_limits<int64_t>::max();
+  instructions_left_ -= std::min(instructions_left_, request.instructions_before);
   if (request.trace) {
     double head = 0;
     for (const PhasePart &part : request.parts)

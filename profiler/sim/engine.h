@@ -45,6 +45,8 @@ struct PhaseRequest {
   Sanitizer *sanitizer = nullptr;
   // Scalar instructions of all cores together; 0: no limit.
   uint64_t max_instructions = 0;
+  // Of them, those that earlier rounds of the same loop of phases took.
+  uint64_t instructions_before = 0;
   // nullptr: none. Needs timing.
   TraceWriter *trace = nullptr;
   // Host threads; more than one compute data beside the one that keeps the time.
@@ -90,6 +92,9 @@ struct PhaseResult {
   std::vector<CoreResult> core_results;
   Traffic traffic;
   LineTimes lines;
+
+  // Adds a later launch of the same function on as many blocks.
+  void Accumulate(const PhaseResult &later);
 };
 
 class Engine {

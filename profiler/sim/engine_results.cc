@@ -16,6 +16,35 @@ double Engine::HeadCycles(const PhasePart &part) const {
          soc_.clock_ghz * 1e3;
 }
 
+void PhaseResult::Accumulate(const PhaseResult &later) {
+  for (size_t n = 0; n < core_results.size() && n < later.core_results.size(); ++n) {
+    CoreResult &own = core_results[n];
+    const CoreResult &more = later.core_results[n];
+    own.end = std::max(own.end, cycles + more.end); // later rounds begin where the time is now
+    for (int p = 0; p < kNumPipes; ++p) {
+      own.busy[p] += more.busy[p];
+      own.wait[p] += more.wait[p];
+      own.instructions[p] += more.instructions[p];
+    }
+  }
+  cycles += later.cycles;
+  head_cycles += later.head_cycles;
+  for (int p = 0; p < kNumPipes; ++p) {
+    busy[p] += later.busy[p];
+    wait[p] += later.wait[p];
+    instructions[p] += later.instructions[p];
+  }
+  for (size_t n = 0; n < core_cycles.size() && n < later.core_cycles.size(); ++n)
+    core_cycles[n] += later.core_cycles[n];
+  for (size_t n = 0; n < traffic.bytes.size(); ++n)
+    traffic.bytes[n] += later.traffic.bytes[n];
+  traffic.l2_hits += later.traffic.l2_hits;
+  traffic.l2_misses += later.traffic.l2_misses;
+  for (const auto &[line, pipes] : later.lines)
+    for (int p = 0; p < kNumPipes; ++p)
+      lines[line][p] += pipes[p];
+}
+
 PhaseResult Engine::Collect(int number) {
   const PhasePart &part = request_.parts[number];
   PhaseResult result;

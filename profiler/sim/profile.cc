@@ -10,10 +10,22 @@ constexpr std::string_view kPipeNames[sim_isa::kNumPipes] = {"scalar", "vector",
 
 } // namespace
 
+void ProfileBuilder::AddTime(const std::vector<PhaseResult> &results,
+                             device::LaunchOutcome &outcome) const {
+  double launch = 0, time = 0;
+  for (const PhaseResult &result : results) {
+    launch = std::max(launch, soc_.cycles_to_us(result.head_cycles));
+    time = std::max(time, soc_.cycles_to_us(result.cycles));
+  }
+  if (!timing_)
+    return;
+  outcome.launch_us += launch;
+  outcome.kernel_us += launch + time;
+}
+
 void ProfileBuilder::Add(std::span<const v1::Phase *const> phases,
-                         const std::vector<PhaseResult> &results, device::LaunchOutcome &outcome) {
-  // Phases that run at the same time count once: the longest of them.
-  double most_launch = 0, most = 0;
+                         const std::vector<PhaseResult> &results, int64_t launches,
+                         device::LaunchOutcome &outcome) {
   for (size_t n = 0; n < phases.size(); ++n) {
     const PhaseResult &result = results[n];
     v1::PhaseProfile &to = outcome.phases.emplace_back();
@@ -21,13 +33,13 @@ void ProfileBuilder::Add(std::span<const v1::Phase *const> phases,
     to.set_core(phases[n]->core() == v1::CORE_KIND_AIC ? "aic" : "aiv");
     to.set_blocks(result.blocks);
     to.set_group(phases[n]->group());
+    if (launches != 1)
+      to.set_launches(launches);
     if (!timing_)
       continue;
     to.set_time_us(soc_.cycles_to_us(result.cycles));
     to.set_launch_us(soc_.cycles_to_us(result.head_cycles));
     to.set_cycles(static_cast<int64_t>(result.cycles + 0.5));
-    most_launch = std::max(most_launch, to.launch_us());
-    most = std::max(most, to.time_us());
     if (!profile_)
       continue;
     for (double cycles : result.core_cycles)
@@ -40,8 +52,6 @@ void ProfileBuilder::Add(std::span<const v1::Phase *const> phases,
       for (int p = 0; p < sim_isa::kNumPipes; ++p)
         lines_[line][p] += soc_.cycles_to_us(pipes[p] / cores);
   }
-  outcome.launch_us += most_launch;
-  outcome.kernel_us += most_launch + most;
 }
 
 void ProfileBuilder::AddPipes(const PhaseResult &result, v1::PhaseProfile &to) const {

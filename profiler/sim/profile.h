@@ -15,9 +15,11 @@ public:
   // Without timing, phases have neither times nor cycles.
   ProfileBuilder(const machine::Soc &soc, bool timing, bool profile)
       : soc_(soc), timing_(timing), profile_(profile) {}
-  // Appends phases that ran at the same time to `outcome`, and adds the time of the longest.
+  // Adds the time of a launch: of phases that ran at the same time, the longest.
+  void AddTime(const std::vector<PhaseResult> &results, device::LaunchOutcome &outcome) const;
+  // Appends phases that ran at the same time, `launches` times, to `outcome`.
   void Add(std::span<const v1::Phase *const> phases, const std::vector<PhaseResult> &results,
-           device::LaunchOutcome &outcome);
+           int64_t launches, device::LaunchOutcome &outcome);
   // Writes the line times, greatest first.
   void Finish(device::LaunchOutcome &outcome) const;
 

@@ -168,28 +168,51 @@ public:
     if (options.on_trace && options.mode != Mode::kFunctional)
       trace.emplace(loaded->soc(), options.trace_events, options.on_trace);
     state.trace = trace ? &*trace : nullptr;
-    for (int n = 0, last = 0; n < contract.phases_size(); n = last) {
-      last = n + 1;
-      while (last < contract.phases_size() && contract.phases(n).group() != 0 &&
-             contract.phases(last).group() == contract.phases(n).group())
-        ++last;
-      int64_t blocks = 0;
-      for (int p = n; p < last; ++p)
-        blocks += state.blocks[p];
-      absl::StatusOr<std::vector<PhaseResult>> results =
-          RunPhases(engine, *loaded, n, last, state, prints, options);
-      if (state.prints && with_data)
-        for (int64_t block = 0; block < blocks; ++block)
-          prints.Read(static_cast<uint32_t>(block), state.PrintLog(block));
-      if (!results.ok()) {
-        prints.Finish();
-        sanitizer.KeepRootCauses();
-        outcome.findings = sanitizer.findings();
-        if (absl::IsAborted(results.status()) && !outcome.findings.empty())
-          return outcome;
-        return results.status();
+    for (const Stretch &stretch : Stretches(contract, state)) {
+      // Of each group in the stretch: the sum over the rounds.
+      std::vector<std::vector<PhaseResult>> sums;
+      state.instructions = 0; // the limit is of a phase, or of a loop of them
+      for (int64_t round = 0; round < stretch.rounds; ++round) {
+        // Wraps like the register that it is for.
+        const auto variable = static_cast<int64_t>(static_cast<uint64_t>(stretch.start) +
+                                                   static_cast<uint64_t>(round) *
+                                                       static_cast<uint64_t>(stretch.step));
+        size_t group = 0;
+        for (int n = stretch.first, last = n; n < stretch.last; n = last, ++group) {
+          last = EndOfGroup(contract, n);
+          int64_t blocks = 0;
+          for (int p = n; p < last; ++p)
+            blocks += state.blocks[p];
+          absl::StatusOr<std::vector<PhaseResult>> results =
+              RunPhases(engine, *loaded, n, last, variable, state, prints, options);
+          if (state.prints && with_data)
+            for (int64_t block = 0; block < blocks; ++block)
+              prints.Read(static_cast<uint32_t>(block), state.PrintLog(block));
+          if (!results.ok()) {
+            prints.Finish();
+            sanitizer.KeepRootCauses();
+            outcome.findings = sanitizer.findings();
+            if (absl::IsAborted(results.status()) && !outcome.findings.empty())
+              return outcome;
+            return results.status();
+          }
+          builder.AddTime(*results, outcome);
+          for (const PhaseResult &result : *results)
+            if (stretch.rounds > 1)
+              state.instructions += static_cast<uint64_t>(result.instructions[kScalarPipe]);
+          if (round == 0)
+            sums.push_back(*std::move(results));
+          else
+            for (size_t p = 0; p < results->size(); ++p)
+              sums[group][p].Accumulate((*results)[p]);
+        }
       }
-      builder.Add(std::span(contract.phases().data() + n, last - n), *results, outcome);
+      size_t group = 0;
+      for (int n = stretch.first, last = n; group < sums.size(); n = last, ++group) {
+        last = EndOfGroup(contract, n);
+        builder.Add(std::span(contract.phases().data() + n, last - n), sums[group], stretch.rounds,
+                    outcome);
+      }
     }
     builder.Finish(outcome);
     prints.Finish();
@@ -204,6 +227,10 @@ private:
   struct LaunchState {
     // One a phase.
     std::vector<int64_t> blocks;
+    // One a loop of phases.
+    std::vector<int64_t> rounds;
+    // Scalar instructions of the loop of phases that runs.
+    uint64_t instructions = 0;
     std::vector<uint64_t> parameters;
     std::vector<uint64_t> results;
     std::vector<std::unique_ptr<SimBuffer>> workspaces;
@@ -219,6 +246,38 @@ private:
               print_stride / sizeof(uint64_t)};
     }
   };
+
+  // Neighbouring phases that are launched so often: a loop, or all up to the next loop, once.
+  struct Stretch {
+    int first, last;
+    int64_t rounds;
+    int64_t start = 0, step = 0; // of the loop variable
+  };
+  static std::vector<Stretch> Stretches(const v1::LaunchContract &contract,
+                                        const LaunchState &state) {
+    std::vector<Stretch> stretches;
+    int next = 0;
+    for (int n = 0; n < contract.loops_size(); ++n) {
+      const int first = static_cast<int>(contract.loops(n).first_phase());
+      if (next < first)
+        stretches.push_back({next, first, 1});
+      next = first + static_cast<int>(contract.loops(n).phases());
+      stretches.push_back(
+          {first, next, state.rounds[n], contract.loops(n).start(), contract.loops(n).step()});
+    }
+    if (next < contract.phases_size())
+      stretches.push_back({next, contract.phases_size(), 1});
+    return stretches;
+  }
+
+  // After the last phase that runs at the same time as phase `first`.
+  static int EndOfGroup(const v1::LaunchContract &contract, int first) {
+    int last = first + 1;
+    while (last < contract.phases_size() && contract.phases(first).group() != 0 &&
+           contract.phases(last).group() == contract.phases(first).group())
+      ++last;
+    return last;
+  }
 
   absl::StatusOr<std::byte *> Range(const device::Buffer &buffer, int64_t offset, size_t bytes) {
     const auto *mine = dynamic_cast<const SimBuffer *>(&buffer);
@@ -279,6 +338,12 @@ private:
       place(**buffer);
       state.workspaces.push_back(*std::move(buffer));
     }
+    for (const v1::PhaseLoop &loop : contract.loops()) {
+      absl::StatusOr<int64_t> rounds = device::Evaluate(loop.rounds(), contract, arguments);
+      if (!rounds.ok())
+        return rounds.status();
+      state.rounds.push_back(*rounds);
+    }
     int64_t most_blocks = 1, together = 0;
     uint32_t group = 0;
     for (const v1::Phase &phase : contract.phases()) {
@@ -318,7 +383,7 @@ private:
 
   // A phase's function with what its arguments are bound to.
   PhasePart BindPart(const SimExecutable &loaded, const v1::Phase &phase, int64_t blocks,
-                     int64_t first_block, const LaunchState &state) const {
+                     int64_t first_block, int64_t variable, const LaunchState &state) const {
     PhasePart part;
     part.function = loaded.program().Find(phase.entry());
     part.blocks = blocks;
@@ -334,6 +399,9 @@ private:
         break;
       case v1::PhaseArgument::kWorkspace:
         part.arguments.push_back(state.workspaces[a.workspace()]->address());
+        break;
+      case v1::PhaseArgument::kLoopVariable:
+        part.arguments.push_back(static_cast<uint64_t>(variable));
         break;
       case v1::PhaseArgument::kPrintLog:
         stride = state.print_stride;
@@ -351,15 +419,14 @@ private:
   }
 
   // The phases from `first` to before `last`, at the same time.
-  absl::StatusOr<std::vector<PhaseResult>> RunPhases(Engine &engine, const SimExecutable &loaded,
-                                                     int first, int last, const LaunchState &state,
-                                                     device::PrintReader &prints,
-                                                     const LaunchOptions &options) {
+  absl::StatusOr<std::vector<PhaseResult>>
+  RunPhases(Engine &engine, const SimExecutable &loaded, int first, int last, int64_t variable,
+            LaunchState &state, device::PrintReader &prints, const LaunchOptions &options) {
     PhaseRequest request;
     int64_t blocks = 0;
     for (int n = first; n < last; ++n) {
       const v1::Phase &phase = loaded.contract().phases(n);
-      request.parts.push_back(BindPart(loaded, phase, state.blocks[n], blocks, state));
+      request.parts.push_back(BindPart(loaded, phase, state.blocks[n], blocks, variable, state));
       blocks += state.blocks[n];
       if (options.mode == Mode::kTimingOnly && request.parts.back().function->data_dependent)
         return FaultAt(request.parts.back().function->data_dependent_line,
@@ -373,6 +440,7 @@ private:
     request.sanitizer = state.sanitizer;
     request.trace = state.trace;
     request.max_instructions = options.max_instructions;
+    request.instructions_before = state.instructions;
     request.threads = static_cast<int>(std::clamp<uint32_t>(options.threads, 1, kMaxThreads));
     if (state.prints && request.data)
       request.on_flush = [&](int64_t block) {

@@ -9,7 +9,7 @@ namespace pyasc::contract {
 // Artifact.schema_version.
 inline constexpr uint32_t kArtifactSchemaVersion = 1;
 // LaunchContract.schema_version.
-inline constexpr uint32_t kLaunchSchemaVersion = 1;
+inline constexpr uint32_t kLaunchSchemaVersion = 2;
 
 } // namespace pyasc::contract
 

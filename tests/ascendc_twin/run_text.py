@@ -46,6 +46,23 @@ def _constant(expr):
     return expr.steps[0].value
 
 
+def _launches(contract):
+    """(kernel, loop variable) in the order of the launches."""
+    loops = {loop.first_phase: loop for loop in contract.loops}
+    first = 0
+    while first < len(contract.phases):
+        loop = loops.get(first)
+        count, rounds = (loop.phases, _constant(loop.rounds)) if loop else (1, 1)
+        if not loop:
+            while (first + count < len(contract.phases) and contract.phases[first].group and
+                   contract.phases[first + count].group == contract.phases[first].group):
+                count += 1
+        for number in range(rounds):
+            for kernel in _kernels(contract.phases[first:first + count]):
+                yield kernel, loop.start + number * loop.step if loop else 0
+        first += count
+
+
 def _kernels(phases):
     """Phases of one group are one kernel."""
     kernels = []
@@ -69,7 +86,7 @@ def launch(library, contract, dtype_name, arrays, scalars):
     most_blocks = max([_constant(p.blocks) for p in contract.phases], default=1)
     errors = np.zeros((most_blocks, 8), np.int64)
     pointer = lambda array: ctypes.c_void_p(array.ctypes.data)  # noqa: E731
-    for kernel in _kernels(contract.phases):
+    for kernel, variable in _launches(contract):
         entry = getattr(library, kernel[0].entry)
         entry.restype = None
         actuals, seen = [], set()
@@ -87,6 +104,8 @@ def launch(library, contract, dtype_name, arrays, scalars):
                     actuals.append(ctype(scalars[parameter.name]))
             elif kind == "result":
                 actuals.append(pointer(results[contract.results[argument.result].name]))
+            elif kind == "loop_variable":
+                actuals.append(ctypes.c_int64(variable))
             elif kind == "workspace":
                 actuals.append(pointer(workspaces[argument.workspace]))
             else:

@@ -54,6 +54,40 @@ def test_text_gives_the_simulators_results(case, tmp_path):
         assert np.all(difference <= bound), "the text and the simulator differ"
 
 
+def test_a_loop_of_phases_is_launched_round_after_round(tmp_path):
+    kernel, record, text = (tmp_path / n for n in ("k.py", "k.pyasc", "k.asc"))
+    kernel.write_text("""@asc.kernel
+def k(x: asc.float32[8, 4096], y: asc.float32[8, 4096]):
+    s = 1.0
+    for i in range(6, -1, -2):
+        for j in range(4096):
+            x[i, j] = x[i + 1, j] * 0.5 + s
+        for j in range(1, 4095):
+            y[i, j] = (x[i, j - 1] + x[i, j + 1]) * i
+        s = s * 0.5 + 0.25
+""")
+    base = [cli.PYASC, "compile", str(kernel), "--local", "--target", "sim",
+            "--arg", "x=f32[8,4096]", "--arg", "y=f32[8,4096]"]
+    for extra in (["-o", str(record)], ["--emit", "ascendc", "-o", str(text)]):
+        done = subprocess.run(base + extra, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    artifact = artifact_pb2.Artifact.FromString(
+        artifact_pb2.ArtifactRecord.FromString(record.read_bytes()).artifact)
+    assert len(artifact.launch.loops) == 1
+    assert " 4 times, with loopArg " in text.read_text()
+    rng = np.random.default_rng(1)
+    x, y = ((rng.integers(-8, 9, (8, 4096)) / 4).astype(np.float32) for _ in "xy")
+    arrays = {"x": x.copy(), "y": y.copy()}
+    run_text.launch(run_text.build(text.read_text(), tmp_path), artifact.launch,
+                    tensor_pb2.DType.Name, arrays, {})
+    s = 1.0
+    for i in range(6, -1, -2):
+        x[i] = x[i + 1] * 0.5 + s
+        y[i, 1:-1] = (x[i, :-2] + x[i, 2:]) * i
+        s = s * 0.5 + 0.25
+    assert np.array_equal(arrays["x"], x) and np.array_equal(arrays["y"], y)
+
+
 def test_text_converts_floats_beyond_an_integer_type_to_the_nearest_of_it(tmp_path):
     types = "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
     floats = np.array([np.nan, np.inf, -np.inf, 2.5, -2.5, 300, -300, 70000, 3e9, -3e9, 5e9, 1e19,

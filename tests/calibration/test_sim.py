@@ -81,6 +81,72 @@ def test_neither_threads_nor_missing_data_change_the_cycles():
     assert len(cycles) == 1
 
 
+ROUNDS = """
+!gm = memref<8xi64, #npu.space<gm>>
+module {
+  func.func @before(%x: !gm {npu.name = "x"})
+      attributes {npu.core = "aiv", npu.blocks = 1 : i64} {
+    return
+  }
+  func.func @digit(%x: !gm {npu.name = "x", npu.binding = "parameter:0"},
+                   %t: i64 {npu.binding = "loop_variable"})
+      attributes {npu.core = "aiv", npu.blocks = 1 : i64, npu.loop = 7 : i64, npu.rounds = [ROUNDS]} {
+    %0 = arith.constant 0 : index
+    %ten = arith.constant 10 : i64
+    %old = memref.load %x[%0] : !gm
+    %shifted = arith.muli %old, %ten : i64
+    %new = arith.addi %shifted, %t : i64
+    memref.store %new, %x[%0] : !gm
+    npu.dcache_flush
+    return
+  }
+  func.func @count(%x: !gm {npu.name = "x", npu.binding = "parameter:0"})
+      attributes {npu.core = "aiv", npu.blocks = 1 : i64, npu.loop = 7 : i64, npu.rounds = [ROUNDS]} {
+    %0 = arith.constant 0 : index
+    %1 = arith.constant 1 : index
+    %first = memref.load %x[%0] : !gm
+    %old = memref.load %x[%1] : !gm
+    %new = arith.addi %old, %first : i64
+    memref.store %new, %x[%1] : !gm
+    npu.dcache_flush
+    return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("rounds, first, second", [
+    ((3, 2, 4), 3579, 3 + 35 + 357 + 3579), ((9, -4, 3), 951, 9 + 95 + 951), ((5, 1, 0), 0, 0)])
+def test_a_loop_of_phases_runs_in_rounds_and_its_times_are_their_sum(tmp_path, rounds, first, second):
+    program = tmp_path / "rounds.mlir"
+    program.write_text(ROUNDS.replace("ROUNDS", "%d, %d, %d" % rounds))
+    whole = report(program, "--sanitize", "--out", f"x={tmp_path}/x.npy")
+    assert np.load(tmp_path / "x.npy").tolist()[:2] == [first, second]
+    phases = {phase["entry"]: phase for phase in whole["phases"]}
+    assert set(phases) == ({"before", "digit", "count"} if rounds[2] else {"before"})
+    assert all(int(phase["launches"]) == (0 if name == "before" else rounds[2])
+               for name, phase in phases.items())
+    once = tmp_path / "once.mlir"
+    once.write_text(program.read_text().replace("%d, %d, %d" % rounds, "3, 1, 1"))
+    alone = {phase["entry"]: phase for phase in report(once)["phases"]}
+    for name in set(phases) - {"before"}:
+        assert phases[name]["time_us"] == pytest.approx(rounds[2] * alone[name]["time_us"], rel=0.2)
+        assert phases[name]["launch_us"] == pytest.approx(rounds[2] * alone[name]["launch_us"])
+        pipe, = (p for p in phases[name]["pipes"] if p["pipe"] == "scalar")
+        same, = (p for p in alone[name]["pipes"] if p["pipe"] == "scalar")
+        assert int(pipe["instructions"]) == rounds[2] * int(same["instructions"])
+    assert whole["kernel_us"] == pytest.approx(
+        sum(phase["time_us"] + phase["launch_us"] for phase in whole["phases"]))
+
+
+def test_the_limit_of_instructions_is_of_all_rounds_of_a_loop(tmp_path):
+    program = tmp_path / "rounds.mlir"
+    program.write_text(ROUNDS.replace("ROUNDS", "0, 1, 1000"))
+    assert sim(program, "--max-instructions", "100000").returncode == 0
+    done = sim(program, "--max-instructions", "1000")
+    assert done.returncode == 1 and "1000" in done.stderr
+
+
 def test_each_soc_has_its_own_time():
     times = {soc: report(SCALE, "--timing-only", "--soc", soc)["kernel_us"]
              for soc in ("ascend910b1", "ascend910b3", "ascend910b4")}

@@ -29,10 +29,15 @@ inline constexpr llvm::StringLiteral kLowered = "npu.lowered";
 inline constexpr llvm::StringLiteral kSteps = "npu.steps";
 inline constexpr llvm::StringLiteral kCore = "npu.core";
 inline constexpr llvm::StringLiteral kBlocks = "npu.blocks";
-// Functions of one group run at the same time, on cube and vector cores.
 // On an argument: flags between cores guard this memory, see npu-sync.
 inline constexpr llvm::StringLiteral kRing = "npu.ring";
+// Functions of one group run at the same time, on cube and vector cores.
 inline constexpr llvm::StringLiteral kGroup = "npu.group";
+// Neighbouring functions of one loop are launched round after round, in their order. Its rounds are
+// [start, step, count]: an argument bound to "loop_variable" is start + round * step.
+inline constexpr llvm::StringLiteral kLoop = "npu.loop";
+inline constexpr llvm::StringLiteral kRounds = "npu.rounds";
+inline constexpr llvm::StringLiteral kLoopVariable = "loop_variable";
 inline constexpr llvm::StringLiteral kBinding = "npu.binding";
 // What messages call a buffer.
 inline constexpr llvm::StringLiteral kBufferName = "npu.buffer_name";

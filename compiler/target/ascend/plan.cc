@@ -8,9 +8,11 @@
 #include "compiler/target/ascend/plan_chain.h"
 
 #include "compiler/ir/refusal.h"
+#include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
@@ -28,6 +30,14 @@ static bool isNoStep(Operation *op) {
   return isa<memref::AllocOp, memref::AllocaOp, memref::DeallocOp, memref::LoadOp,
              affine::AffineLoadOp>(op) ||
          op->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(op);
+}
+
+SmallVector<Operation *> stepsOf(Block &block) {
+  SmallVector<Operation *> steps;
+  for (Operation &op : block)
+    if (!isNoStep(&op))
+      steps.push_back(&op);
+  return steps;
 }
 
 namespace {
@@ -79,10 +89,8 @@ private:
 
 } // namespace
 
-// A value at the kernel's top level that a later step uses, although a step between wrote the
-// memory that it was loaded from, or that a step itself results in: it goes through a cell.
-static void spillScalars(Planner &planner, func::FuncOp kernel) {
-  Block &body = kernel.getBody().front();
+void spillScalars(const Planner &planner, Block &body) {
+  func::FuncOp kernel = planner.kernel();
   auto topLevel = [&](Operation *op) { return body.findAncestorOpInBlock(*op); };
 
   // What no step but the spill itself writes, whatever a step's footprint says.
@@ -95,15 +103,19 @@ static void spillScalars(Planner &planner, func::FuncOp kernel) {
     if (uses.empty())
       return;
     OpBuilder builder(kernel.getContext());
-    builder.setInsertionPointToStart(&body);
+    builder.setInsertionPointToStart(&kernel.getBody().front());
     Location loc = value.getLoc();
-    Value cell = builder.create<memref::AllocaOp>(loc, MemRefType::get({}, value.getType()));
+    const bool isIndex = value.getType().isIndex(); // memory has no such elements
+    Type type = isIndex ? builder.getI64Type() : value.getType();
+    Value cell = builder.create<memref::AllocaOp>(loc, MemRefType::get({}, type));
     cells.insert(cell);
     builder.setInsertionPointAfter(value.getOwner());
-    builder.create<memref::StoreOp>(loc, value, cell, ValueRange());
+    Value kept = isIndex ? builder.create<arith::IndexCastOp>(loc, type, value) : Value(value);
+    builder.create<memref::StoreOp>(loc, kept, cell, ValueRange());
     for (OpOperand *use : uses) {
       builder.setInsertionPoint(topLevel(use->getOwner()));
-      use->set(builder.create<memref::LoadOp>(loc, cell, ValueRange()));
+      Value again = builder.create<memref::LoadOp>(loc, cell, ValueRange());
+      use->set(isIndex ? builder.create<arith::IndexCastOp>(loc, value.getType(), again) : again);
     }
   };
 
@@ -143,12 +155,12 @@ static void spillScalars(Planner &planner, func::FuncOp kernel) {
         }
       }
     }
-    // A step that writes what it was given has read it first only if it is no loop or group of
-    // steps; the cell costs little, so such a step gets one too.
-    bool own = llvm::any_of(derived, [&](Operation *value) {
-      return llvm::any_of(value->getUsers(),
-                          [&](Operation *user) { return topLevel(user) == clobber; });
-    });
+    // A step that writes what it was given has surely read it first only if it is a plain store.
+    bool own = !isa<memref::StoreOp, affine::AffineStoreOp>(clobber) &&
+               llvm::any_of(derived, [&](Operation *value) {
+                 return llvm::any_of(value->getUsers(),
+                                     [&](Operation *user) { return topLevel(user) == clobber; });
+               });
     if (late || own)
       spill(cast<OpResult>(op.getResult(0)), [](Operation *) { return true; });
   }
@@ -198,14 +210,8 @@ int64_t Planner::cores(StringRef core) const {
 }
 
 LogicalResult Planner::run() {
-  spillScalars(*this, function);
-  auto find = [&] {
-    SmallVector<Operation *> found;
-    for (Operation &op : function.getBody().front())
-      if (!isNoStep(&op))
-        found.push_back(&op);
-    return found;
-  };
+  spillScalars(*this, function.getBody().front());
+  auto find = [&] { return stepsOf(function.getBody().front()); };
   if (options.use_cube)
     roundBehindContractions(find());
   if (options.use_cube && options.use_vector) {
@@ -239,8 +245,9 @@ LogicalResult Planner::run() {
 
   for (ArrayRef<Operation *> rest = steps; !rest.empty();) {
     size_t taken = 0;
-    if (failed(planStep(rest, taken)))
-      return failure();
+    std::string reasons;
+    if (!offer(rest, taken, reasons))
+      return rest.front()->emitError(ir::kRefusal) << " for the Ascend target: " << reasons;
     rest = rest.drop_front(taken);
   }
 
@@ -296,9 +303,11 @@ void Planner::shareWorkspaces() {
   };
   size_t at = 0;
   for (auto [i, phase] : llvm::enumerate(phases)) {
-    // Phases of a group run at the same time.
-    bool together =
-        i > 0 && phase->hasAttr(kGroup) && phase->getAttr(kGroup) == phases[i - 1]->getAttr(kGroup);
+    // Phases of a group run at the same time, those of a loop again after one another.
+    auto shares = [&, i = i, phase = phase](StringRef name) {
+      return phase->hasAttr(name) && phase->getAttr(name) == phases[i - 1]->getAttr(name);
+    };
+    bool together = i > 0 && (shares(kGroup) || shares(kLoop));
     at += i > 0 && !together;
     for (unsigned i = 0; i < phase.getNumArguments(); ++i)
       if (auto number = numberOf(phase, i)) {
@@ -369,7 +378,8 @@ bool Planner::usedOnlyBy(Value root, ArrayRef<Operation *> steps) const {
 }
 
 bool isTemporary(Value root, ArrayRef<Operation *> steps) {
-  return root.getDefiningOp<memref::AllocOp>() &&
+  auto alloc = root.getDefiningOp<memref::AllocOp>();
+  return alloc && alloc->getBlock() == steps.front()->getBlock() &&
          allUsers(root, [&](Operation *user) { return llvm::is_contained(steps, user); });
 }
 
@@ -406,20 +416,28 @@ static ArrayRef<Operation *> withScalarsAtHand(const Planner &planner,
   return steps;
 }
 
-LogicalResult Planner::planStep(ArrayRef<Operation *> steps, size_t &taken) {
+static size_t planLoop(Planner &planner, ArrayRef<Operation *> steps, std::string &reason) {
+  return planner.planLoop(steps.front(), reason);
+}
+
+bool Planner::offer(ArrayRef<Operation *> steps, size_t &taken, std::string &reasons) {
   using Plan = size_t (*)(Planner &, ArrayRef<Operation *>, std::string &);
   struct Unit {
     StringRef name;
     bool enabled;
     Plan plan;
+    bool isQuiet = false; // says nothing of being switched off
   };
-  const Unit units[] = {{"cube and vector", options.use_cube && options.use_vector, planFused},
-                        {"cube", options.use_cube, planContraction},
-                        {"vector", options.use_vector, planVector},
-                        {"scalar", true, planScalar}};
-  std::string reasons;
+  // Inside a loop of phases only what does one step after the other.
+  const bool isInLoop = rounds.has_value();
+  const Unit units[] = {
+      {"cube and vector", options.use_cube && options.use_vector && !isInLoop, planFused, true},
+      {"cube", options.use_cube, planContraction},
+      {"vector", options.use_vector, planVector},
+      {"loop", (options.use_cube || options.use_vector) && !isInLoop, npu::planLoop, true},
+      {"scalar", true, planScalar}};
   for (const Unit &unit : units) {
-    std::string reason = unit.plan == planFused ? "" : "switched off";
+    std::string reason = unit.isQuiet ? "" : "switched off";
     auto workspacesBefore = workspaces;
     size_t bytesBefore = workspaceBytes.size(), phasesBefore = phases.size(),
            recordsBefore = records.size();
@@ -428,10 +446,11 @@ LogicalResult Planner::planStep(ArrayRef<Operation *> steps, size_t &taken) {
     taken = unit.enabled ? unit.plan(*this, offered, reason) : 0;
     if (taken > 0) {
       // The better units' reasons belong to the first record that this one made.
-      if (records.size() > recordsBefore && records[recordsBefore].reason.empty())
+      if (records.size() > recordsBefore && records[recordsBefore].reason.empty() &&
+          unit.plan != npu::planLoop)
         records[recordsBefore].reason = reasons;
       attribute(offered.take_front(taken), phasesBefore, recordsBefore);
-      return success();
+      return true;
     }
     while (phases.size() > phasesBefore)
       phases.pop_back_val().erase();
@@ -441,7 +460,7 @@ LogicalResult Planner::planStep(ArrayRef<Operation *> steps, size_t &taken) {
     if (!reason.empty())
       reasons += (reasons.empty() ? "" : "; ") + unit.name.str() + ": " + reason;
   }
-  return steps.front()->emitError(ir::kRefusal) << " for the Ascend target: " << reasons;
+  return false;
 }
 
 void Planner::attribute(ArrayRef<Operation *> steps, size_t phasesBefore, size_t recordsBefore) {
@@ -511,6 +530,33 @@ bool MemRefView::operator==(const MemRefView &other) const {
   return true;
 }
 
+// Adds value * factor to where the view begins, as multiples of values that are no sums: equal
+// places have equal terms wherever a loop variable and constants make them.
+static void addTerm(MemRefView &view, Value value, int64_t factor) {
+  if (std::optional<int64_t> fixed = getConstantIntValue(value)) {
+    view.offset += *fixed * factor;
+    return;
+  }
+  if (auto apply = value.getDefiningOp<affine::AffineApplyOp>()) {
+    SmallVector<int64_t> coefficients; // of the operands, then the constant
+    AffineMap map = apply.getAffineMap();
+    if (succeeded(getFlattenedAffineExpr(map.getResult(0), map.getNumDims(), map.getNumSymbols(),
+                                         &coefficients)) &&
+        coefficients.size() == apply.getMapOperands().size() + 1) {
+      for (auto [operand, coefficient] : llvm::zip(apply.getMapOperands(), coefficients))
+        if (coefficient != 0)
+          addTerm(view, operand, coefficient * factor);
+      view.offset += coefficients.back() * factor;
+      return;
+    }
+  }
+  auto known = llvm::find_if(view.terms, [&](const auto &term) { return term.first == value; });
+  if (known == view.terms.end())
+    view.terms.push_back({value, factor});
+  else if ((known->second += factor) == 0)
+    view.terms.erase(known);
+}
+
 FailureOr<MemRefView> Planner::locate(Value memref) const {
   auto type = dyn_cast<MemRefType>(memref.getType());
   if (!type || !type.hasStaticShape())
@@ -549,7 +595,7 @@ FailureOr<MemRefView> Planner::locate(Value memref) const {
       if (std::optional<int64_t> fixed = getConstantIntValue(offset))
         view->offset += *fixed * view->strides[i];
       else
-        view->terms.push_back({cast<Value>(offset), view->strides[i]});
+        addTerm(*view, cast<Value>(offset), view->strides[i]);
       if (dropped[i])
         continue;
       sizes.push_back(*fixedSize);
@@ -656,6 +702,8 @@ FailureOr<GmView> Phase::view(const MemRefView &located) {
 FailureOr<Value> Phase::scalar(Value value) {
   if (Value mapped = values.lookupOrNull(value))
     return mapped;
+  if (planner->loopRounds() && value == planner->loopRounds()->variable)
+    return argument(value.getType(), kLoopVariable, value.getLoc());
   if (auto kernelArgument = dyn_cast<BlockArgument>(value)) {
     if (kernelArgument.getOwner() != &planner->kernel().getBody().front() ||
         isa<MemRefType>(value.getType()))
@@ -701,7 +749,21 @@ FailureOr<Value> Phase::scalar(Value value) {
     }
     return builder.create<memref::LoadOp>(op->getLoc(), from->memory, offset).getResult();
   }
-  if (!isMemoryEffectFree(op) || op->getNumRegions() > 0)
+  if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
+    SmallVector<Value> operands;
+    for (Value operand : apply.getMapOperands()) {
+      FailureOr<Value> made = scalar(operand);
+      if (failed(made))
+        return failure();
+      operands.push_back(*made);
+    }
+    auto expanded = affine::expandAffineMap(builder, op->getLoc(), apply.getAffineMap(), operands);
+    if (!expanded)
+      return failure();
+    return expanded->front();
+  }
+  if (!isMemoryEffectFree(op) || op->getNumRegions() > 0 ||
+      isa<affine::AffineDialect>(op->getDialect()))
     return failure();
   IRMapping mapping;
   for (Value operand : op->getOperands()) {

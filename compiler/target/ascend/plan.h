@@ -156,6 +156,18 @@ public:
     return destinations.lookup(contraction);
   }
 
+  // A loop that is launched round after round.
+  struct Rounds {
+    mlir::Value variable;
+    int64_t start, step, count;
+  };
+  // Set while the body of such a loop is planned.
+  const std::optional<Rounds> &loopRounds() const { return rounds; }
+
+  // The planner of loops around steps (plan_loop.cc): 1 when it has taken the step, or 0 with the
+  // reason; no reason where the loop is not of its kind. What it began, the caller removes.
+  size_t planLoop(mlir::Operation *step, std::string &reason);
+
   // Plans the whole kernel into its module and erases it.
   mlir::LogicalResult run();
 
@@ -164,7 +176,8 @@ private:
   int64_t workspaceOf(mlir::Value root);
   int64_t newWorkspace(int64_t bytes);
   void shareWorkspaces();
-  mlir::LogicalResult planStep(llvm::ArrayRef<mlir::Operation *> steps, size_t &taken);
+  // Offers the steps to the planners; false with the reasons when none takes the first.
+  bool offer(llvm::ArrayRef<mlir::Operation *> steps, size_t &taken, std::string &reasons);
 
   mlir::func::FuncOp function;
   PlanOptions options;
@@ -179,12 +192,27 @@ private:
   llvm::DenseSet<mlir::Value> written;
   int64_t touchedBytes = 0;
   int64_t groups = 0;
+  int64_t loops = 0;
+  std::optional<Rounds> rounds;
   llvm::DenseSet<mlir::Value> rings;
   llvm::DenseMap<mlir::Operation *, std::shared_ptr<RowChain>> chains;
 };
 
-// Whether the tensor is one of the kernel's own that nothing but these steps uses: then it need not
-// reach global memory. Folded steps do not count among them, unlike in Planner::usedOnlyBy.
+// The operations of a block that do something: no views, allocs, loads and pure computations, which
+// are made again wherever a phase needs them.
+llvm::SmallVector<mlir::Operation *> stepsOf(mlir::Block &block);
+
+// What the block's steps are given may be made anew where each of them runs: a value that a later
+// step uses, although a step between wrote the memory that it was loaded from, or that a step
+// itself results in, goes through a cell. `body`: the kernel's top level, or a loop's body there.
+void spillScalars(const Planner &planner, mlir::Block &body);
+
+// Whether the step is a loop that Planner::planLoop might take: other planners leave it to it.
+bool mayBeRounds(const Planner &planner, mlir::Operation *step);
+
+// Whether the tensor is one of the kernel's own that nothing but these steps uses, and that begins
+// anew when they run: then it need not reach global memory. Folded steps do not count among them,
+// unlike in Planner::usedOnlyBy.
 bool isTemporary(mlir::Value root, llvm::ArrayRef<mlir::Operation *> steps);
 
 // The memrefs that a step reads and writes, by root (kernel argument or alloc).

@@ -43,13 +43,40 @@ void record(Planner &planner, Operation *step, const ScalarSplit &split) {
 }
 
 // Steps after the first that run in its phase too: statements, loops and branches that would
-// have no more cores in a phase of their own. Generics are offered to the better units first.
+// have no more cores in a phase of their own. Generics, and loops of them, are offered to the
+// better units first.
 size_t countTogether(Planner &planner, ArrayRef<Operation *> steps, int64_t cores) {
   size_t count = 1;
   while (count < steps.size() && !isa<linalg::GenericOp>(steps[count]) &&
-         !SplitScalarStep(steps[count], cores).divided())
+         !mayBeRounds(planner, steps[count]) && !SplitScalarStep(steps[count], cores).divided())
     ++count;
   return count;
+}
+
+// Whether every load of the cell in `op` sees a store of this run; `assigned`: whether it surely
+// has one, and afterwards the same of what follows.
+bool loadsAfterStores(Operation *op, Value cell, bool &assigned) {
+  auto block = [&](Block &inner, bool &state) {
+    return llvm::all_of(inner, [&](Operation &one) { return loadsAfterStores(&one, cell, state); });
+  };
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    bool then = assigned, otherwise = assigned;
+    if (!block(*branch.thenBlock(), then) ||
+        (branch.elseBlock() && !block(*branch.elseBlock(), otherwise)))
+      return false;
+    assigned = then && otherwise;
+    return true;
+  }
+  // What is in a region may never run.
+  for (Region &region : op->getRegions())
+    for (Block &inner : region)
+      if (bool state = assigned; !block(inner, state))
+        return false;
+  if (!llvm::is_contained(op->getOperands(), cell))
+    return true;
+  if (isa<memref::StoreOp, affine::AffineStoreOp>(op))
+    return assigned = true;
+  return assigned && isa<memref::LoadOp, affine::AffineLoadOp>(op);
 }
 
 // Rounded up so that copies of different cores share no cache line.
@@ -120,6 +147,16 @@ size_t planScalar(Planner &planner, ArrayRef<Operation *> steps, std::string &re
   };
   outside.bindScalar = [&](BlockArgument argument) { return phase.scalar(argument); };
   outside.isLocalCell = [&](Value cell) {
+    // What one round of a loop leaves in a cell the next one may read. (Where a step is divided,
+    // SplitScalarStep has seen to it that each iteration assigns its cells.)
+    bool assigned = false;
+    if (planner.loopRounds() && !split.divided())
+      for (Operation *op = first;; op = op->getNextNode()) {
+        if (!loadsAfterStores(op, cell, assigned))
+          return false;
+        if (op == last)
+          break;
+      }
     // What is computed from the cell between steps is made again where a later step uses it, which
     // then reads the cell.
     SmallVector<Operation *> worklist(cell.getUsers());

@@ -31,6 +31,13 @@ LogicalResult verifyBinding(func::FuncOp function, unsigned argument, size_t wor
     return function.emitError("argument ") << argument << " has no " << kBinding;
   auto [kind, number] = binding.getValue().split(':');
   unsigned index = 0;
+  if (binding.getValue() == kLoopVariable) {
+    Type type = function.getArgument(argument).getType();
+    if (!function->hasAttr(kLoop) || !(type.isIndex() || type.isInteger(64)))
+      return function.emitError("argument ")
+             << argument << " is a loop variable: an index or i64, of a function with " << kLoop;
+    return success();
+  }
   if (binding.getValue() != "error" && binding.getValue() != "prints" &&
       ((kind != "parameter" && kind != "result" && kind != "workspace") ||
        number.getAsInteger(10, index)))
@@ -194,6 +201,38 @@ LogicalResult verifyGroup(func::FuncOp function) {
   return success();
 }
 
+// Functions of one npu.loop stand next to each other, with a group as a whole, and agree on the
+// rounds.
+LogicalResult verifyLoop(func::FuncOp function) {
+  Attribute loop = function->getAttr(kLoop), rounds = function->getAttr(kRounds);
+  auto previous = dyn_cast_or_null<func::FuncOp>(function->getPrevNode());
+  if (previous && function->hasAttr(kGroup) &&
+      previous->getAttr(kGroup) == function->getAttr(kGroup) && previous->getAttr(kLoop) != loop)
+    return function.emitError("has another ") << kLoop << " than the function of its group";
+  if (!loop && !rounds)
+    return success();
+  auto isWhole = [](Attribute attribute) {
+    auto number = dyn_cast_or_null<IntegerAttr>(attribute);
+    return number && number.getValue().isSignedIntN(64);
+  };
+  auto numbers = dyn_cast_or_null<ArrayAttr>(rounds);
+  if (!isWhole(loop) || !numbers || numbers.size() != 3 || !llvm::all_of(numbers, isWhole) ||
+      cast<IntegerAttr>(numbers[2]).getValue().isNegative())
+    return function.emitError("needs both ") << kLoop << ", a whole number, and " << kRounds
+                                             << " = [start, step, count], a count of 0 or more";
+  bool seen = false, ended = false;
+  for (auto other : cast<ModuleOp>(function->getParentOp()).getOps<func::FuncOp>()) {
+    bool member = other->getAttr(kLoop) == loop;
+    if (member && ended)
+      return other.emitError("stands apart from the functions of its ") << kLoop;
+    if (member && other->getAttr(kRounds) != rounds)
+      return other.emitError("has other ") << kRounds << " than the functions of its " << kLoop;
+    seen |= member;
+    ended |= seen && !member;
+  }
+  return success();
+}
+
 struct VerifyStagePass : PassWrapper<VerifyStagePass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyStagePass)
   StringRef getArgument() const override { return "npu-verify-stage"; }
@@ -234,7 +273,7 @@ struct VerifyStagePass : PassWrapper<VerifyStagePass, OperationPass<ModuleOp>> {
       if (!blocks || !blocks.getValue().isSignedIntN(32) || blocks.getValue().getSExtValue() < 1 ||
           blocks.getValue().getSExtValue() > 65535)
         return function.emitError("needs npu.blocks, at least 1 and at most 65535");
-      if (failed(verifyGroup(function)))
+      if (failed(verifyGroup(function)) || failed(verifyLoop(function)))
         return failure();
       for (unsigned i = 0; i < function.getNumArguments(); ++i)
         if (failed(verifyBinding(function, i, workspaces.size())))
