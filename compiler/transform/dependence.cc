@@ -184,6 +184,34 @@ computeDependences(const Nest &nest, ArrayRef<std::optional<Update>> updates, Pr
   return Analysis(nest, updates, cache).run();
 }
 
+bool isOutermostParallel(const Nest &nest, llvm::function_ref<bool(mlir::Value)> isPrivate,
+                         ProofCache &cache) {
+  auto meet = [&](const Access &first, const Access &second) {
+    if ((!first.isWrite && !second.isWrite) || areDistinctBuffers(first.memref, second.memref))
+      return false;
+    if (first.memref != second.memref)
+      return true;
+    if (isPrivate(first.memref))
+      return false;
+    if (!first.isExact || !second.isExact)
+      return true;
+    // `second` takes the part of the later iteration; it is asked for both ways round.
+    ElementPairs pairs(nest, first, second);
+    pairs.system.addNonNegative(pairs.advance(nest.loops[0].variable, 1));
+    return !pairs.system.isProvablyEmpty(cache);
+  };
+  SmallVector<const Access *> accesses;
+  for (const Statement &statement : nest.statements) {
+    if (!llvm::isa<mlir::affine::AffineStoreOp, mlir::memref::StoreOp>(statement.op))
+      return false;
+    for (const Access &access : statement.accesses)
+      accesses.push_back(&access);
+  }
+  return llvm::none_of(accesses, [&](const Access *first) {
+    return llvm::any_of(accesses, [&](const Access *second) { return meet(*first, *second); });
+  });
+}
+
 void computePins(Nest &nest, ProofCache &cache) {
   auto isOverwritten = [&](const Statement &user, const Access &load) {
     unsigned depth = load.loops.size();

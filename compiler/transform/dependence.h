@@ -23,6 +23,13 @@ std::vector<Dependence> computeDependences(const Nest &nest,
                                            llvm::ArrayRef<std::optional<Update>> updates,
                                            ProofCache &cache);
 
+// Whether the iterations of the nest's outermost loop may run in any order, or at once: its
+// statements are stores, and no element is touched in two iterations and written in one of them.
+// Unlike above, what updates and a statement's writes have among themselves counts. `isPrivate`: a
+// buffer of which each iteration may have one of its own.
+bool isOutermostParallel(const Nest &nest, llvm::function_ref<bool(mlir::Value)> isPrivate,
+                         ProofCache &cache);
+
 // Sets Statement::pinnedDepth.
 void computePins(Nest &nest, ProofCache &cache);
 

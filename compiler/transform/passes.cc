@@ -29,11 +29,14 @@ void buildStructurePipeline(mlir::OpPassManager &manager) {
   // What is unrolled could not be raised any more.
   addOnFunctions(createUnrollLoopsPass());
   addCleanUp();
+  // Of what is left as it is now.
+  addOnFunctions(createMarkParallelPass());
 }
 
 void registerTransformPasses() {
   mlir::registerTransformsPasses();
   mlir::registerPass(createForwardCopiesPass);
+  mlir::registerPass(createMarkParallelPass);
   mlir::registerPass(createFuseElementwisePass);
   mlir::registerPass(createPromoteCellsPass);
   mlir::registerPass(createRaiseLoopsPass);

@@ -21,6 +21,7 @@ std::unique_ptr<mlir::Pass> createRemoveDeadBuffersPass(); // remove_dead_buffer
 std::unique_ptr<mlir::Pass> createPromoteCellsPass();      // promote_cells.cc
 std::unique_ptr<mlir::Pass> createRaiseLoopsPass();        // raise_loops.cc
 std::unique_ptr<mlir::Pass> createUnrollLoopsPass();       // unroll_loops.cc
+std::unique_ptr<mlir::Pass> createMarkParallelPass();      // mark_parallel.cc
 
 // Appends the whole pipeline to `manager`, which must be anchored on builtin.module. After it the
 // module has the attribute `asc.pass_counts = {name = n : i64, ...}`: what each pass did.
