@@ -7,8 +7,8 @@
 //
 // The methods stand in files by subject: emitter.cc (names, cells), affine.cc (index expressions
 // and proofs), statements.cc, loops.cc, expressions.cc, operators.cc, indexing.cc, calls.cc,
-// tensors.cc (linalg.generic), signature.cc (parameters), kernel_function.cc (the function around
-// the body, results), races.cc.
+// tensors.cc (linalg.generic), reshape.cc, signature.cc (parameters), kernel_function.cc (the
+// function around the body, results), races.cc.
 #ifndef PYASC_COMPILER_SEMA_EMITTER_H
 #define PYASC_COMPILER_SEMA_EMITTER_H
 
@@ -254,8 +254,10 @@ public:
                const std::vector<bool> &is_reduction, const GenericBody &body,
                bool accumulates = false);
   Value TransposeView(const Value &tensor, const std::vector<int> &order);
+  // `as_named`: the kernel may write through what it gets, which is a view as NumPy has it, or an
+  // error when all is emitted; else it is read at once, and may be a copy. Axes may be -1.
   std::optional<Value> Reshape(const SourceRange &range, const Value &tensor,
-                               const std::vector<int64_t> &shape);
+                               const std::vector<int64_t> &asked, bool as_named = false);
   Value ExpandView(const Value &tensor, int axis);
   Value BroadcastView(const Value &tensor, const std::vector<int64_t> &shape);
   // An ordinary loop nest over `extents`; `body` gets the indices.
@@ -453,6 +455,12 @@ private:
   const syntax::Expr *unused_call_ = nullptr; // a call whose value nobody needs
   std::string_view reduces_; // how the assignment that is emitted combines its target, if so
   std::vector<SourceRange> own_reads_; // where that reads its target
+  std::optional<std::vector<int64_t>> CompleteShape(const SourceRange &range, const Value &tensor,
+                                                    const std::vector<int64_t> &asked);
+  std::optional<Value> ReshapePart(const SourceRange &range, const Value &tensor,
+                                   const std::vector<int64_t> &shape);
+  void DetachPart(const SourceRange &range, const Value &part, const Value &copy);
+  void CheckDetachedParts();
   void NoteCallers(diag::DiagnosticBuilder &diagnostic);
   // constant + factor * unknown; factor 0 with an unknown: not linear, or two unknowns.
   struct LinearDim {
@@ -551,6 +559,8 @@ private:
   std::vector<mlir::Attribute> errors_;
   std::set<const void *> copied_cells_; // tensors that began as a copy of a named one
   SourceRange here_;                    // what is being emitted
+  // Copies that Python has as views: what they are parts of, and where (reshape.cc).
+  std::map<const void *, std::pair<mlir::Value, SourceRange>> detached_;
   // Temporaries that are results, and the arguments that take their place.
   std::map<const void *, std::pair<mlir::memref::AllocOp, mlir::Value>> returned_;
   const syntax::FunctionDef *kernel_ = nullptr;

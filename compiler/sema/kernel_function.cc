@@ -387,6 +387,7 @@ void Emitter::EmitResult(Value result, const std::string &name, const SourceRang
 }
 
 void Emitter::FinishFunction() {
+  CheckDetachedParts();
   for (auto &[key, entry] : returned_) {
     entry.first.replaceAllUsesWith(entry.second);
     entry.first->erase();

@@ -43,7 +43,7 @@ Value EmitReshape(Emitter &e, const BoundCall &call) {
   auto shape = e.ShapeArgument(call.range, ShapeOrRest(call));
   if (!shape)
     return Value::Invalid();
-  auto v = e.Reshape(call.range, call.args[0], *shape);
+  auto v = e.Reshape(call.range, call.args[0], *shape, true);
   return v.value_or(Value::Invalid());
 }
 
@@ -52,7 +52,7 @@ Value EmitFlatten(Emitter &e, const BoundCall &call) {
     return Value::Invalid();
   // flatten copies, ravel need not.
   Value x = call.entry->tag == 1 ? e.Materialize(call.range, call.args[0]) : call.args[0];
-  return e.Reshape(call.range, x, {x.tensor.Count()}).value_or(Value::Invalid());
+  return e.Reshape(call.range, x, {x.tensor.Count()}, true).value_or(Value::Invalid());
 }
 
 Value EmitTranspose(Emitter &e, const BoundCall &call) {
@@ -495,13 +495,13 @@ constexpr ShapeRule kOwn = ShapeRule::Own;
 
 // clang-format off
 const LibraryEntry kTable[] = {
-    {"reshape", kArrays | kMethod, "x, *shape", DTypes::Any, ShapeRule::Argument, "the same elements in another shape", "np.reshape(x, shape)", Lowering::View, EmitReshape},
+    {"reshape", kArrays | kMethod, "x, *shape", DTypes::Any, ShapeRule::Argument, "the same elements in another shape; a view where NumPy has one", "np.reshape(x, shape)", Lowering::View, EmitReshape},
     {"flatten", kAsc | kMethod, "x", DTypes::Any, kOwn, "a copy with one axis", "x.flatten()", Lowering::Vector, EmitFlatten, nullptr, nullptr, 1},
-    {"ravel", kArrays | kMethod, "x", DTypes::Any, kOwn, "the same elements along one axis", "np.ravel(x)", Lowering::View, EmitFlatten, nullptr, nullptr, 0},
+    {"ravel", kArrays | kMethod, "x", DTypes::Any, kOwn, "the same elements along one axis; a view where NumPy has one", "np.ravel(x)", Lowering::View, EmitFlatten, nullptr, nullptr, 0},
     {"transpose", kArrays | kMethod, "x, *axes", DTypes::Any, kOwn, "axes in another order, reversed unless said; a view", "np.transpose(x, axes)", Lowering::View, EmitTranspose},
     {"permute", kAsc | kMethod, "x, *axes", DTypes::Any, kOwn, "axes in another order; a view", "np.transpose(x, axes)", Lowering::View, EmitTranspose},
     {"swapaxes", kArrays | kMethod, "x, axis1, axis2", DTypes::Any, kOwn, "two axes exchanged; a view", "np.swapaxes(x, axis1, axis2)", Lowering::View, EmitSwapAxes},
-    {"broadcast_to", kArrays, "x, shape", DTypes::Any, ShapeRule::Argument, "stretched to a shape", "np.broadcast_to(x, shape)", Lowering::Vector, EmitBroadcastTo},
+    {"broadcast_to", kArrays, "x, shape", DTypes::Any, ShapeRule::Argument, "a copy, stretched to a shape", "np.broadcast_to(x, shape)", Lowering::Vector, EmitBroadcastTo},
     {"expand_dims", kArrays, "x, axis", DTypes::Any, kOwn, "with a new axis of size 1; a view", "np.expand_dims(x, axis)", Lowering::View, EmitExpandDims},
     {"unsqueeze", kAsc | kMethod, "x, axis", DTypes::Any, kOwn, "with a new axis of size 1; a view", "np.expand_dims(x, axis)", Lowering::View, EmitExpandDims},
     {"squeeze", kArrays | kMethod, "x, axis=None", DTypes::Any, kOwn, "without axes of size 1; a view", "np.squeeze(x, axis)", Lowering::View, EmitSqueeze},

@@ -8,7 +8,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 
 namespace pyasc::sema {
 
@@ -509,98 +508,6 @@ Value Emitter::BroadcastView(const Value &tensor, const std::vector<int64_t> &sh
     }
   }
   v.tensor.dims = dims;
-  return v;
-}
-
-std::optional<Value> Emitter::Reshape(const SourceRange &range, const Value &tensor,
-                                      const std::vector<int64_t> &shape_in) {
-  std::vector<int64_t> shape = shape_in;
-  // Products that are too large for any tensor stay so, and are never mistaken for its count.
-  auto times = [](int64_t x, int64_t y) {
-    int64_t product = 0;
-    return __builtin_mul_overflow(x, y, &product) ? std::numeric_limits<int64_t>::max() : product;
-  };
-  int64_t known = 1, unknown = -1;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == -1) {
-      if (unknown >= 0) {
-        Error("shape-mismatch", range, "only one axis of a shape can be -1");
-        return std::nullopt;
-      }
-      unknown = static_cast<int64_t>(i);
-    } else {
-      known = times(known, shape[i]);
-    }
-  }
-  int64_t count = tensor.tensor.Count();
-  if (unknown >= 0 && known > 0)
-    shape[static_cast<size_t>(unknown)] = count / known;
-  int64_t total = 1;
-  for (int64_t d : shape)
-    total = times(total, d);
-  if (total != count || (unknown >= 0 && known == 0)) { // any size would do beside a zero
-    Error("shape-mismatch", range,
-          "cannot reshape " + ShapeText(tensor.tensor.Shape()) + " into " + ShapeText(shape_in));
-    return std::nullopt;
-  }
-  if (tensor.tensor.Shape() == shape)
-    return tensor;
-  // Axes of one element come and go without moving anything.
-  auto without_ones = [](std::vector<int64_t> s) {
-    std::erase(s, 1);
-    return s;
-  };
-  if (count > 0 && without_ones(shape) == without_ones(tensor.tensor.Shape())) {
-    Value v = tensor;
-    v.tensor.dims.clear();
-    std::vector<TensorDim> kept;
-    for (const TensorDim &d : tensor.tensor.dims) {
-      if (d.size != 1)
-        kept.push_back(d);
-      else if (d.root >= 0)
-        v.tensor.fixed.emplace_back(d.root, d.offset);
-    }
-    size_t next = 0;
-    for (int64_t d : shape)
-      v.tensor.dims.push_back(d == 1 ? UnitDim() : kept[next++]);
-    return v;
-  }
-  Value source = tensor;
-  if (!IsWhole(source.tensor))
-    source = Materialize(range, source);
-  if (source.IsInvalid())
-    return std::nullopt;
-  if (count == 0)
-    return NewTensor(range, tensor.dtype, shape);
-  auto type = mlir::cast<mlir::MemRefType>(source.tensor.root.getType());
-  auto target = mlir::MemRefType::get(shape, type.getElementType());
-  mlir::Location loc = Loc(range);
-  // Views of memory that is made at an allocation point must stand where the memory is known.
-  mlir::Value root = source.tensor.root;
-  auto reassociation = mlir::getReassociationIndicesForReshape(type, target);
-  if (reassociation && type.getRank() > target.getRank()) {
-    root = b_.create<memref::CollapseShapeOp>(loc, target, root, *reassociation);
-  } else if (reassociation && type.getRank() < target.getRank()) {
-    root = b_.create<memref::ExpandShapeOp>(loc, target, root, *reassociation);
-  } else {
-    mlir::ReassociationIndices all;
-    for (int64_t i = 0; i < type.getRank(); ++i)
-      all.push_back(i);
-    if (type.getRank() > 1)
-      root = b_.create<memref::CollapseShapeOp>(
-          loc, mlir::MemRefType::get({count}, type.getElementType()), root,
-          llvm::ArrayRef<mlir::ReassociationIndices>{all});
-    mlir::ReassociationIndices out;
-    for (int64_t i = 0; i < target.getRank(); ++i)
-      out.push_back(i);
-    if (target.getRank() > 1)
-      root = b_.create<memref::ExpandShapeOp>(loc, target, root,
-                                              llvm::ArrayRef<mlir::ReassociationIndices>{out});
-  }
-  Value v = WholeTensor(tensor.dtype, root);
-  v.tensor.storage = source.tensor.storage;
-  v.tensor.wide = source.tensor.wide;
-  v.tensor.fresh = source.tensor.fresh;
   return v;
 }
 

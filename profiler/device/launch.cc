@@ -135,9 +135,12 @@ absl::Status CheckArtifact(const v1::Artifact &artifact, v1::Artifact::CodeCase 
 }
 
 absl::Status CheckContract(const v1::LaunchContract &contract) {
-  if (contract.schema_version() != contract::kLaunchSchemaVersion)
+  // Versions only added: what an earlier one says means the same here.
+  if (contract.schema_version() < 1 ||
+      contract.schema_version() > contract::kLaunchSchemaVersion)
     return Invalid(absl::StrCat("launch contract of schema version ", contract.schema_version(),
-                                "; this build reads version ", contract::kLaunchSchemaVersion));
+                                "; this build reads versions up to ",
+                                contract::kLaunchSchemaVersion));
   if (contract.required_features_size() > 0)
     return Invalid(absl::StrCat("the artifact needs the feature '", contract.required_features(0),
                                 "', which this build does not have"));

@@ -701,7 +701,7 @@ def outer(x, y):
 
 
 def reshape(x, *shape):
-    """The same elements in another shape."""
+    """The same elements in another shape; a view where NumPy has one."""
     _outside("reshape")
 
 
@@ -711,7 +711,7 @@ def flatten(x):
 
 
 def ravel(x):
-    """The same elements along one axis."""
+    """The same elements along one axis; a view where NumPy has one."""
     _outside("ravel")
 
 
@@ -731,7 +731,7 @@ def swapaxes(x, axis1, axis2):
 
 
 def broadcast_to(x, shape):
-    """Stretched to a shape."""
+    """A copy, stretched to a shape."""
     _outside("broadcast_to")
 
 

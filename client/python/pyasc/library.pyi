@@ -116,13 +116,13 @@ class Tensor:
         """Matrix product."""
         ...
     def reshape(self, *shape: Union[int, Sequence[int]]) -> Tensor:
-        """The same elements in another shape."""
+        """The same elements in another shape; a view where NumPy has one."""
         ...
     def flatten(self) -> Tensor:
         """A copy with one axis."""
         ...
     def ravel(self) -> Tensor:
-        """The same elements along one axis."""
+        """The same elements along one axis; a view where NumPy has one."""
         ...
     def transpose(self, *axes: Any) -> Tensor:
         """Axes in another order, reversed unless said; a view."""
@@ -658,7 +658,7 @@ def outer(x: Operand, y: Operand) -> Tensor:
     ...
 
 def reshape(x: Operand, *shape: Union[int, Sequence[int]]) -> Tensor:
-    """The same elements in another shape."""
+    """The same elements in another shape; a view where NumPy has one."""
     ...
 
 def flatten(x: Operand) -> Tensor:
@@ -666,7 +666,7 @@ def flatten(x: Operand) -> Tensor:
     ...
 
 def ravel(x: Operand) -> Tensor:
-    """The same elements along one axis."""
+    """The same elements along one axis; a view where NumPy has one."""
     ...
 
 def transpose(x: Operand, *axes: Any) -> Tensor:
@@ -682,7 +682,7 @@ def swapaxes(x: Operand, axis1: int, axis2: int) -> Tensor:
     ...
 
 def broadcast_to(x: Operand, shape: Union[int, Sequence[int]]) -> Tensor:
-    """Stretched to a shape."""
+    """A copy, stretched to a shape."""
     ...
 
 def expand_dims(x: Operand, axis: Union[int, Sequence[int], None]) -> Tensor:
