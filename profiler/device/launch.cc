@@ -136,8 +136,7 @@ absl::Status CheckArtifact(const v1::Artifact &artifact, v1::Artifact::CodeCase 
 
 absl::Status CheckContract(const v1::LaunchContract &contract) {
   // Versions only added: what an earlier one says means the same here.
-  if (contract.schema_version() < 1 ||
-      contract.schema_version() > contract::kLaunchSchemaVersion)
+  if (contract.schema_version() < 1 || contract.schema_version() > contract::kLaunchSchemaVersion)
     return Invalid(absl::StrCat("launch contract of schema version ", contract.schema_version(),
                                 "; this build reads versions up to ",
                                 contract::kLaunchSchemaVersion));
