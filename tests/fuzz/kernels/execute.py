@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from conflicts import Conflicts
-from kernel import Kernel, drivers, numbers
+from kernel import Kernel, drivers, dtype_name, numbers
 from pyasc import errors
 from pyasc.interpret import bind
 from pyasc.interpret.dtypes import FLOAT32, FLOAT64
@@ -151,6 +151,8 @@ class OtherOrder:
         reduction.fold, linalg.contract = self.fold, self.contract
 
 
+# Bits of a float: whole numbers up to 2 to their power are exact.
+SIGNIFICAND = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 MADE = re.compile(r"\basc\.(?:local|shared_memory|empty|aligned_alloc)\(")
 
 
@@ -174,7 +176,16 @@ class Expectation:
         self._compare(kernel, "float64")
         if kernel.uses_float64():
             self.narrow = self._compare(kernel, "float32")
+        self.exact = self.exact and self._in_exact_range()
         self.settled = self.settled and self._initialised(kernel) and self._ordered(kernel)
+
+    def _in_exact_range(self):
+        """Whether floats are small enough for any order of a sum of whole numbers to be exact."""
+        for array in filter(_is_float, self.answer.outputs.values()):
+            a = np.abs(np.atleast_1d(numbers(array)).astype(np.float64))
+            if np.any(a[np.isfinite(a)] > 2.0 ** SIGNIFICAND[dtype_name(np.asarray(array))]):
+                return False
+        return True
 
     def _compare(self, kernel, dtype):
         """Compares with the outputs in another precision."""
