@@ -35,6 +35,7 @@ PACKAGES = [pathlib.Path(p) for p in ("/usr/lib/python3/dist-packages", LIBRARY 
 # Files that differ on purpose, by the end of their path, each with the reason.
 NOT_NFKC = "has a name that is not in normal form NFKC"
 EMPTY_STRINGS = "CPython 3.12.1 adds empty strings to format specifiers"
+LARGEST_SOURCE = 1 << 20  # bytes, as the parser has it
 EXCEPTIONS = {
     "test/test_traceback.py": NOT_NFKC,
     "test/test_unicode_identifiers.py": NOT_NFKC,
@@ -100,6 +101,8 @@ def python_files():
 
 
 def reason_to_differ(path):
+    if path.stat().st_size > LARGEST_SOURCE:
+        return "larger than the 1 MiB that are accepted"
     return next((reason for end, reason in EXCEPTIONS.items() if path.as_posix().endswith(end)),
                 None)
 
