@@ -211,6 +211,7 @@ void Emitter::EmitElementwise(std::vector<Parameter> &parameters) {
           if (!p.elementwise)
             continue;
           std::vector<Value> key;
+          key.reserve(p.shape.size());
           size_t lead = shape->size() - p.shape.size();
           for (size_t i = 0; i < p.shape.size(); ++i)
             key.push_back(p.shape[i] == 1 ? Value::WeakInt(0) : at[lead + i]);
@@ -367,17 +368,10 @@ void Emitter::EmitResult(Value result, const std::string &name, const SourceRang
   }
   // A temporary that is all of the result becomes the result's memory.
   auto alloc = result.tensor.root.getDefiningOp<memref::AllocOp>();
-  bool whole = alloc && result.dtype == t && !result.tensor.wide && result.tensor.fixed.empty() &&
-               alloc->getBlock() == &function_.front() &&
-               !alloc->hasAttr(ir::AscDialect::kShared) &&
-               !returned_.count(result.tensor.root.getAsOpaquePointer());
-  for (size_t i = 0; whole && i < result.tensor.dims.size(); ++i) {
-    const TensorDim &d = result.tensor.dims[i];
-    auto c = d.offset.expr ? mlir::dyn_cast<mlir::AffineConstantExpr>(d.offset.expr)
-                           : mlir::AffineConstantExpr();
-    whole = d.root == static_cast<int>(i) && d.step == 1 && c && c.getValue() == 0 &&
-            d.size == alloc.getType().getDimSize(static_cast<unsigned>(i));
-  }
+  const bool whole = alloc && result.dtype == t && !result.tensor.wide && IsWhole(result.tensor) &&
+                     alloc->getBlock() == &function_.front() &&
+                     !alloc->hasAttr(ir::AscDialect::kShared) &&
+                     !returned_.count(result.tensor.root.getAsOpaquePointer());
   if (whole) {
     // Replaced once everything is emitted: other results may be views of it.
     returned_[result.tensor.root.getAsOpaquePointer()] = {alloc, memory};

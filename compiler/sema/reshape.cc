@@ -12,8 +12,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace pyasc::sema {
 
@@ -70,12 +68,6 @@ llvm::ArrayRef<int64_t> RootShape(const Tensor &tensor) {
   return mlir::cast<mlir::MemRefType>(tensor.root.getType()).getShape();
 }
 
-std::optional<int64_t> KnownIndex(const Index &index) {
-  auto c = index.expr ? mlir::dyn_cast<mlir::AffineConstantExpr>(index.expr)
-                      : mlir::AffineConstantExpr();
-  return c ? std::optional(c.getValue()) : std::nullopt;
-}
-
 // Whether NumPy's reshape gives a view: axes that are joined have to follow each other in memory.
 bool SharesMemory(const Tensor &tensor, const std::vector<int64_t> &shape) {
   llvm::ArrayRef<int64_t> root = RootShape(tensor);
@@ -92,12 +84,6 @@ bool SharesMemory(const Tensor &tensor, const std::vector<int64_t> &shape) {
       if (stride(dims[i]) != dims[i + 1].size * stride(dims[i + 1]))
         return false;
   return true;
-}
-
-mlir::Value Base(mlir::Value memory) {
-  while (auto view = memory.getDefiningOp<mlir::ViewLikeOpInterface>())
-    memory = view.getViewSource();
-  return memory;
 }
 
 } // namespace
@@ -318,7 +304,7 @@ std::optional<Value> Emitter::ReshapePart(const SourceRange &range, const Value 
 }
 
 void Emitter::DetachPart(const SourceRange &range, const Value &part, const Value &copy) {
-  mlir::Value memory = Base(copy.tensor.root);
+  mlir::Value memory = HolderOf(copy.tensor.root);
   memory.getDefiningOp()->setAttr(kDetached, b_.getUnitAttr());
   detached_[memory.getAsOpaquePointer()] = {part.tensor.storage, range};
 }
@@ -333,17 +319,10 @@ void Emitter::CheckDetachedParts() {
   function_.getBody().walk([&](mlir::Operation *op) {
     if (op->hasAttr(kDetached))
       copies.push_back(op->getResult(0));
-    auto effects = mlir::dyn_cast<mlir::MemoryEffectOpInterface>(op);
-    if (!effects)
-      return;
-    llvm::SmallVector<mlir::MemoryEffects::EffectInstance> all;
-    effects.getEffects(all);
-    for (const auto &effect : all)
-      if (effect.getValue() && mlir::isa<mlir::MemoryEffects::Write>(effect.getEffect())) {
-        mlir::Value memory = Base(effect.getValue());
-        copied_at.try_emplace(memory.getAsOpaquePointer(), written.size());
-        written.push_back(memory);
-      }
+  });
+  ForEachWrite(function_, [&](mlir::Value holder) {
+    copied_at.try_emplace(holder.getAsOpaquePointer(), written.size());
+    written.push_back(holder);
   });
   for (mlir::Value copy : copies) {
     copy.getDefiningOp()->removeAttr(kDetached);
@@ -351,7 +330,7 @@ void Emitter::CheckDetachedParts() {
     if (made == copied_at.end())
       continue;
     const auto &[storage, range] = detached_.at(copy.getAsOpaquePointer());
-    mlir::Value source = Base(storage);
+    mlir::Value source = HolderOf(storage);
     for (size_t n = made->second + 1; n < written.size(); ++n)
       if (written[n] == copy || written[n] == source) {
         Error("unsupported-view", range,

@@ -6,8 +6,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IntegerSet.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/ScopeExit.h"
 
 namespace pyasc::sema {
@@ -47,21 +45,10 @@ bool Binds(const Expr *value, std::string_view name) {
 
 // Whether the ops after `from` in its block, up to `to`, write memory that `storage` holds.
 bool WritesBetween(mlir::Operation *from, mlir::Block::iterator to, mlir::Value storage) {
-  auto base = [](mlir::Value v) {
-    while (auto view = v.getDefiningOp<mlir::ViewLikeOpInterface>())
-      v = view.getViewSource();
-    return v;
-  };
-  mlir::Value holder = base(storage);
+  mlir::Value holder = HolderOf(storage);
   bool writes = false;
   for (mlir::Block::iterator op = std::next(from->getIterator()); op != to && !writes; ++op)
-    op->walk([&](mlir::MemoryEffectOpInterface inner) {
-      llvm::SmallVector<mlir::MemoryEffects::EffectInstance> effects;
-      inner.getEffects(effects);
-      for (const auto &effect : effects)
-        if (llvm::isa<mlir::MemoryEffects::Write>(effect.getEffect()))
-          writes |= effect.getValue() && base(effect.getValue()) == holder;
-    });
+    ForEachWrite(&*op, [&](mlir::Value written) { writes |= written == holder; });
   return writes;
 }
 

@@ -17,11 +17,6 @@ namespace memref = mlir::memref;
 
 namespace {
 
-bool IsZero(const Index &i) {
-  auto c = i.expr ? mlir::dyn_cast<mlir::AffineConstantExpr>(i.expr) : mlir::AffineConstantExpr();
-  return c && c.getValue() == 0;
-}
-
 bool SameIndex(const Index &a, const Index &b) { return a.expr == b.expr && a.value == b.value; }
 
 bool SameView(const Tensor &a, const Tensor &b) {
@@ -38,19 +33,6 @@ bool SameView(const Tensor &a, const Tensor &b) {
 }
 
 } // namespace
-
-bool IsWhole(const Tensor &t) {
-  auto type = mlir::cast<mlir::MemRefType>(t.root.getType());
-  if (!t.fixed.empty() || t.dims.size() != static_cast<size_t>(type.getRank()))
-    return false;
-  for (size_t i = 0; i < t.dims.size(); ++i) {
-    const TensorDim &d = t.dims[i];
-    if (d.root != static_cast<int>(i) || d.step != 1 || !IsZero(d.offset) ||
-        d.size != type.getDimSize(static_cast<unsigned>(i)))
-      return false;
-  }
-  return true;
-}
 
 // Temporaries are made once a run of the kernel, or once an iteration of the innermost parallel
 // loop around: iterations may run at the same time, and nothing in one outlives it.
@@ -145,7 +127,7 @@ Emitter::MemrefOperand Emitter::OperandOf(const SourceRange &range, const Generi
     if (d.root < 0)
       continue;
     dim_of[static_cast<size_t>(d.root)] = static_cast<int>(i);
-    whole = whole && operand.axes[i] >= 0 && d.step == 1 && IsZero(d.offset) &&
+    whole = whole && operand.axes[i] >= 0 && d.step == 1 && KnownIndex(d.offset) == 0 &&
             d.size == type.getDimSize(static_cast<unsigned>(d.root));
   }
   for (size_t r = 0; r < rank; ++r)
@@ -166,9 +148,8 @@ Emitter::MemrefOperand Emitter::OperandOf(const SourceRange &range, const Generi
   llvm::SmallVector<mlir::OpFoldResult> offsets(rank), sizes(rank), strides(rank);
   llvm::SmallVector<int64_t> kept;
   auto fold = [&](const Index &i) -> mlir::OpFoldResult {
-    if (auto c =
-            i.expr ? mlir::dyn_cast<mlir::AffineConstantExpr>(i.expr) : mlir::AffineConstantExpr())
-      return b_.getIndexAttr(c.getValue());
+    if (std::optional<int64_t> known = KnownIndex(i))
+      return b_.getIndexAttr(*known);
     return IndexSsa(i, loc);
   };
   for (size_t r = 0; r < rank; ++r) {

@@ -2,7 +2,46 @@
 
 #include "compiler/sema/library.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
 namespace pyasc::sema {
+
+std::optional<int64_t> KnownIndex(const Index &index) {
+  auto c = index.expr ? mlir::dyn_cast<mlir::AffineConstantExpr>(index.expr)
+                      : mlir::AffineConstantExpr();
+  return c ? std::optional(c.getValue()) : std::nullopt;
+}
+
+bool IsWhole(const Tensor &t) {
+  auto type = mlir::cast<mlir::MemRefType>(t.root.getType());
+  if (!t.fixed.empty() || t.dims.size() != static_cast<size_t>(type.getRank()))
+    return false;
+  for (size_t i = 0; i < t.dims.size(); ++i) {
+    const TensorDim &d = t.dims[i];
+    if (d.root != static_cast<int>(i) || d.step != 1 || KnownIndex(d.offset) != 0 ||
+        d.size != type.getDimSize(static_cast<unsigned>(i)))
+      return false;
+  }
+  return true;
+}
+
+mlir::Value HolderOf(mlir::Value memory) {
+  while (auto view = memory.getDefiningOp<mlir::ViewLikeOpInterface>())
+    memory = view.getViewSource();
+  return memory;
+}
+
+void ForEachWrite(mlir::Operation *op, llvm::function_ref<void(mlir::Value holder)> written) {
+  op->walk([&](mlir::MemoryEffectOpInterface writer) {
+    llvm::SmallVector<mlir::MemoryEffects::EffectInstance> effects;
+    writer.getEffects(effects);
+    for (const auto &effect : effects)
+      if (effect.getValue() && llvm::isa<mlir::MemoryEffects::Write>(effect.getEffect()))
+        written(HolderOf(effect.getValue()));
+  });
+}
 
 std::string ShapeText(const std::vector<int64_t> &shape) {
   std::string out = "(";

@@ -13,6 +13,7 @@
 #include "compiler/syntax/ast.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace pyasc::sema {
 
@@ -36,6 +37,9 @@ struct Index {
   mlir::Value value;
   Interval range;
 };
+
+// The value of an index that is known at compile time.
+std::optional<int64_t> KnownIndex(const Index &index);
 
 // One axis of a view: element k of it is element `offset + k * step` of axis `root` of the memref.
 // root < 0: an axis that the memref lacks (None in a subscript, broadcasting); it does not move.
@@ -81,6 +85,12 @@ struct Tensor {
 
 // Whether the view is all of its memref, axes in order.
 bool IsWhole(const Tensor &t);
+
+// The memref that `memory`, perhaps a view of a view, is part of: an allocation or an argument.
+mlir::Value HolderOf(mlir::Value memory);
+
+// Calls `written` with the holder of everything that `op` and the ops inside it write, in order.
+void ForEachWrite(mlir::Operation *op, llvm::function_ref<void(mlir::Value holder)> written);
 
 // A condition that holds exactly where `expr >= 0` (or `expr == 0`).
 struct AffineCondition {
