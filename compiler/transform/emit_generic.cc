@@ -37,9 +37,13 @@ public:
     makeOperands();
     if (!plan.update)
       return emitElementwise();
+    // Extrema are as exact in 16 bits.
+    bool isSum = plan.update->combine == Combine::Add;
     bool isHalf =
         isSixteenBitFloat(cast<MemRefType>(destination.memref.getType()).getElementType());
-    isHalf ? emitHalfReduction() : emitReduction(destination.memref, destination.map);
+    isHalf && (isSum || plan.update->type.isF32())
+        ? emitHalfReduction()
+        : emitReduction(destination.memref, destination.map);
   }
 
 private:

@@ -76,6 +76,8 @@ Value rootBuffer(Value memref) {
 }
 
 bool areDistinctBuffers(Value a, Value b) {
+  a = rootBuffer(a);
+  b = rootBuffer(b);
   if (a == b)
     return false;
   auto isAllocation = [](Value v) {
@@ -376,8 +378,9 @@ Access Nest::makeAccess(Operation *op, bool isWrite) {
     access.memref = plainStore.getMemRef();
     setIndices(plainStore.getIndices());
   }
-  // A view hides where it starts: its root may be touched anywhere.
-  if (rootBuffer(access.memref) != access.memref) {
+  // A view made in the nest hides where it starts: its root may be touched anywhere.
+  Operation *view = access.memref.getDefiningOp();
+  if (rootBuffer(access.memref) != access.memref && root->isAncestor(view)) {
     access.memref = rootBuffer(access.memref);
     access.isExact = false;
   }

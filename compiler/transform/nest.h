@@ -33,7 +33,7 @@ struct Division {
 
 struct Access {
   mlir::Operation *op;
-  mlir::Value memref;
+  mlir::Value memref; // perhaps a view made outside of the nest
   bool isWrite;
   bool isExact = false;               // false: may touch any element
   llvm::SmallVector<LinearForm> rows; // one a dimension, when exact
@@ -108,7 +108,7 @@ private:
 
 // The buffer that `memref` is a view of, through subviews, casts and reshapes.
 mlir::Value rootBuffer(mlir::Value memref);
-// True when two different root buffers are known not to share bytes.
+// True when two buffers, or the buffers that they are views of, are known not to share bytes.
 bool areDistinctBuffers(mlir::Value a, mlir::Value b);
 // How a message calls a buffer: 'A', or "a local variable".
 std::string describeBuffer(mlir::Value memref);

@@ -3,9 +3,16 @@
 // In: affine.for nests over affine.load/store and pure scalar ops (kernel form). Out: the same
 // computation as structured operations in dependence order, inside the loops that have to stay;
 // those carry asc.scalar_reason. A nest of which nothing can be raised is left untouched.
+//
+// Tensor operations in a loop (over rows, say) are raised too: as loops over elements they are
+// statements like others, and become operations over all iterations (expand_tensors.h). That is
+// kept where no serial loop is left around them, else the operations stay as they are, and what
+// stands inside of the loop is looked at.
+#include "compiler/ir/asc_dialect.h"
 #include "compiler/transform/convert_branches.h"
 #include "compiler/transform/emit.h"
 #include "compiler/transform/expand_cells.h"
+#include "compiler/transform/expand_tensors.h"
 #include "compiler/transform/pass_counts.h"
 #include "compiler/transform/passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,6 +28,97 @@ using namespace mlir;
 using affine::AffineForOp;
 
 namespace {
+
+// A copy of a loop that is rewritten and planned: what cannot be raised had better stay as its
+// author wrote it.
+class Trial {
+public:
+  explicit Trial(AffineForOp original)
+      : original(original), loop(cast<AffineForOp>(OpBuilder(original).clone(*original))) {
+    convertBranches(loop);
+  }
+
+  AffineForOp original, loop;
+  std::optional<Nest> nest;
+  std::vector<PlanNode> nodes;
+  bool isEmpty = false; // no iteration does anything
+
+  // False, with the reason, when the loop cannot be modelled.
+  bool plan(std::string &reason) {
+    nest = Nest::analyse(loop, reason);
+    if (!nest)
+      return false;
+    ProofCache cache;
+    if (eraseUnreachable(cache))
+      nest = Nest::analyse(loop, reason);
+    isEmpty = nest->statements.empty();
+    if (isEmpty)
+      return true;
+    expansions = expandCells(*nest, original, cache);
+    do {
+      nest = Nest::analyse(loop, reason);
+      makePlan(cache);
+    } while (contractScalarCells());
+    return true;
+  }
+
+  void drop() {
+    for (const Expansion &expansion : expansions)
+      contractCell(expansion);
+    loop->erase();
+  }
+
+private:
+  // Erases statements that no iteration reaches, as behind `if i < j` where i starts at j: their
+  // indices may lie outside of the tensor, and no view could be made of them. True if there are
+  // any.
+  bool eraseUnreachable(ProofCache &cache) {
+    SmallVector<Operation *> unreachable;
+    for (const Statement &statement : nest->statements) {
+      System domain(nest->getNumVariables());
+      nest->addDomain(domain, statement.loops, statement.guards);
+      nest->addDivisions(domain);
+      if (domain.isProvablyEmpty(cache))
+        unreachable.push_back(statement.op);
+    }
+    for (Operation *op : unreachable)
+      op->erase();
+    return !unreachable.empty();
+  }
+
+  void makePlan(ProofCache &cache) {
+    computePins(*nest, cache);
+    std::vector<std::optional<Update>> updates;
+    for (const Statement &statement : nest->statements)
+      updates.push_back(matchUpdate(*nest, statement));
+    nodes = distribute(*nest, computeDependences(*nest, updates, cache), updates, cache);
+  }
+
+  // An expanded cell that scalar code still uses was expanded in vain: undo. True if any was.
+  bool contractScalarCells() {
+    llvm::DenseSet<Value> inVain;
+    auto visitNode = [&](auto &self, const PlanNode &node) -> void {
+      if (node.kind == PlanNode::Kind::Scalar)
+        for (unsigned s : node.statements)
+          for (const Access &access : nest->statements[s].accesses)
+            inVain.insert(access.memref);
+      for (const PlanNode &child : node.children)
+        self(self, child);
+    };
+    for (const PlanNode &node : nodes)
+      visitNode(visitNode, node);
+    size_t before = expansions.size();
+    llvm::erase_if(expansions, [&](const Expansion &expansion) {
+      if (!inVain.contains(expansion.buffer))
+        return false;
+      contractCell(expansion);
+      return true;
+    });
+    return expansions.size() != before;
+  }
+
+  std::vector<Expansion> expansions;
+};
 
 class RaiseLoops : public PassWrapper<RaiseLoops, OperationPass<func::FuncOp>> {
 public:
@@ -51,97 +149,91 @@ private:
       }
   }
 
-  // True when the loop is replaced, or known to hold nothing that can be raised.
+  // True when the loop is replaced, or all that can be raised in it has been.
   bool raise(AffineForOp loop) {
-    // Work on a copy: what cannot be raised had better stay as its author wrote it.
-    auto trial = cast<AffineForOp>(OpBuilder(loop).clone(*loop));
-    convertBranches(trial);
     std::string reason;
-    std::optional<Nest> nest = Nest::analyse(trial, reason);
-    if (!nest) {
-      setReason(loop, reason);
-      trial->erase();
-      return false;
-    }
-    ProofCache cache;
-    if (eraseUnreachable(*nest, cache))
-      nest = Nest::analyse(trial, reason);
-    if (nest->statements.empty()) { // no iteration does anything
-      trial->erase();
-      loop->erase();
+    if (!hasTensorOperations(loop))
+      return raiseStatements(loop, reason);
+    if (raiseTensors(loop, reason))
       return true;
-    }
-    std::vector<Expansion> expansions = expandCells(*nest, loop, cache);
-    std::vector<PlanNode> plan;
-    do {
-      nest = Nest::analyse(trial, reason);
-      plan = makePlan(*nest, cache);
-    } while (contractScalarCells(*nest, plan, expansions));
-
-    bool isRaised = llvm::any_of(plan, [](const PlanNode &node) { return node.containsRaised(); });
-    for (const PlanNode &node : plan) {
-      count(node);
-      kept += node.kind != PlanNode::Kind::Raised;
-    }
-    if (isRaised) {
-      emitPlan(*nest, plan);
-      loop->erase();
-      return true;
-    }
-    setReason(loop, plan.empty() ? "" : plan[0].reason);
-    for (const Expansion &expansion : expansions)
-      contractCell(expansion);
-    trial->erase();
+    // What stands inside may be whole operations of its own.
+    visit(loop.getRegion());
+    raiseStatements(loop, reason);
     return true;
   }
 
-  // Erases statements that no iteration reaches, as behind `if i < j` where i starts at j: their
-  // indices may lie outside of the tensor, and no view could be made of them. True if there are
-  // any.
-  bool eraseUnreachable(const Nest &nest, ProofCache &cache) {
-    SmallVector<Operation *> unreachable;
-    for (const Statement &statement : nest.statements) {
-      System domain(nest.getNumVariables());
-      nest.addDomain(domain, statement.loops, statement.guards);
-      nest.addDivisions(domain);
-      if (domain.isProvablyEmpty(cache))
-        unreachable.push_back(statement.op);
-    }
-    for (Operation *op : unreachable)
-      op->erase();
-    return !unreachable.empty();
-  }
-
-  std::vector<PlanNode> makePlan(Nest &nest, ProofCache &cache) {
-    computePins(nest, cache);
-    std::vector<std::optional<Update>> updates;
-    for (const Statement &statement : nest.statements)
-      updates.push_back(matchUpdate(nest, statement));
-    return distribute(nest, computeDependences(nest, updates, cache), updates, cache);
-  }
-
-  // An expanded cell that scalar code still uses was expanded in vain: undo. True if any was.
-  bool contractScalarCells(const Nest &nest, ArrayRef<PlanNode> plan,
-                           std::vector<Expansion> &expansions) {
-    llvm::DenseSet<Value> inVain;
-    auto visitNode = [&](auto &self, const PlanNode &node) -> void {
-      if (node.kind == PlanNode::Kind::Scalar)
-        for (unsigned s : node.statements)
-          for (const Access &access : nest.statements[s].accesses)
-            inVain.insert(access.memref);
-      for (const PlanNode &child : node.children)
-        self(self, child);
-    };
-    for (const PlanNode &node : plan)
-      visitNode(visitNode, node);
-    size_t before = expansions.size();
-    llvm::erase_if(expansions, [&](const Expansion &expansion) {
-      if (!inVain.contains(expansion.buffer))
-        return false;
-      contractCell(expansion);
+  // Raises the loop with the tensor operations in it; when not all that it should, it stays as it
+  // was, and `why` says it.
+  bool raiseTensors(AffineForOp loop, std::string &why) {
+    SmallVector<Operation *> temporaries;
+    Trial trial(loop);
+    std::string reason;
+    bool isRaised = expandTensors(trial.loop, loop, temporaries, reason) && trial.plan(reason);
+    if (isRaised && isWorthKeeping(trial, loop->hasAttr(ir::AscDialect::kParallel), reason)) {
+      finish(trial);
       return true;
-    });
-    return expansions.size() != before;
+    }
+    why = reason;
+    trial.drop();
+    for (Operation *temporary : temporaries)
+      temporary->erase();
+    return false;
+  }
+
+  bool isWorthKeeping(const Trial &trial, bool isParallel, std::string &reason) {
+    for (const PlanNode &node : trial.nodes) {
+      if (node.kind == PlanNode::Kind::Raised) {
+        // The results of all rounds of a serial loop would be kept, to be added up.
+        bool addsUpRounds = llvm::any_of(node.raised->dimensions, [&](const RaisedDimension &d) {
+          return d.isReduction && d.form.mentions(trial.nest->loops[0].variable);
+        });
+        if (!isParallel && addsUpRounds) {
+          reason = "the iterations of the loop add to one tensor";
+          return false;
+        }
+        continue;
+      }
+      reason = node.reason;
+      if (!isParallel || node.kind == PlanNode::Kind::Kept)
+        return false;
+    }
+    return llvm::any_of(trial.nodes, [](const PlanNode &node) { return node.containsRaised(); });
+  }
+
+  // `stays` says why tensor operations in the loop were not raised, if there are any.
+  bool raiseStatements(AffineForOp loop, const std::string &stays) {
+    Trial trial(loop);
+    std::string reason;
+    bool isModelled = trial.plan(reason);
+    if (!isModelled) {
+      setReason(loop, reason, stays);
+      trial.drop();
+      return false;
+    }
+    if (trial.isEmpty) {
+      trial.drop();
+      loop->erase();
+      return true;
+    }
+    if (llvm::any_of(trial.nodes, [](const PlanNode &node) { return node.containsRaised(); })) {
+      finish(trial);
+      return true;
+    }
+    for (const PlanNode &node : trial.nodes)
+      kept += node.kind != PlanNode::Kind::Raised;
+    setReason(loop, trial.nodes.empty() ? "" : trial.nodes[0].reason, stays);
+    trial.drop();
+    return true;
+  }
+
+  // Replaces the loop by what the plan says.
+  void finish(Trial &trial) {
+    for (const PlanNode &node : trial.nodes) {
+      count(node);
+      kept += node.kind != PlanNode::Kind::Raised;
+    }
+    emitPlan(*trial.nest, trial.nodes);
+    trial.original->erase();
   }
 
   void count(const PlanNode &node) {
@@ -150,9 +242,11 @@ private:
       count(child);
   }
 
-  void setReason(AffineForOp loop, StringRef reason) {
-    if (!loop->getParentOfType<AffineForOp>() && !loop->hasAttr("asc.scalar_reason"))
-      loop->setAttr("asc.scalar_reason", StringAttr::get(loop.getContext(), reason));
+  void setReason(AffineForOp loop, StringRef reason, const std::string &stays) {
+    if (loop->getParentOfType<AffineForOp>() || loop->hasAttr("asc.scalar_reason"))
+      return;
+    loop->setAttr("asc.scalar_reason",
+                  StringAttr::get(loop.getContext(), stays.empty() ? reason : StringRef(stays)));
   }
 
   int64_t raised = 0, kept = 0;

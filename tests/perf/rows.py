@@ -13,6 +13,7 @@ from typing import Callable
 import numpy as np
 
 import kernels as k
+from row_pairs import pair_rows
 
 CLOCK_MHZ = 1850.0
 HBM, L2 = 1495e3, 5200e3  # bytes a us
@@ -183,4 +184,5 @@ def all_rows():
     ]
     rows += attention_rows()
     rows += odd_rows()
+    rows += pair_rows(Row)
     return rows

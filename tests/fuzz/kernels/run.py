@@ -30,10 +30,12 @@ from extremes import Extremes  # noqa: E402
 from kernel import CASES, case_text, dtype_name, read_case  # noqa: E402
 from nests import Nest  # noqa: E402
 from program import Elementwise, Program, TensorProgram  # noqa: E402
+from row_loops import RowLoop  # noqa: E402
 from rows import Row  # noqa: E402
 from shrink import shrink  # noqa: E402
 
-FAMILIES = ((Program, 26), (TensorProgram, 13), (Elementwise, 4), (Nest, 26), (families.Family, 13), (Algorithm, 9), (Extremes, 4), (Row, 12))
+FAMILIES = ((Program, 26), (TensorProgram, 13), (Elementwise, 4), (Nest, 26), (families.Family, 13), (Algorithm, 9), (RowLoop, 9), (Extremes, 4),
+            (Row, 12))
 REFUSALS = ("refused",)
 
 
