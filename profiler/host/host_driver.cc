@@ -1,5 +1,6 @@
 #include "profiler/host/host_driver.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -59,11 +60,15 @@ public:
   static absl::StatusOr<std::unique_ptr<HostBuffer>> Create(int64_t bytes) {
     if (bytes < 0)
       return absl::InvalidArgumentError(absl::StrCat("a buffer of ", bytes, " bytes"));
-    size_t rounded = (static_cast<size_t>(bytes) + kAlignment) / kAlignment * kAlignment;
-    void *data = std::aligned_alloc(kAlignment, rounded);
+    const size_t alignment = bytes >= kLarge ? kHugePage : kAlignment;
+    const size_t rounded = (static_cast<size_t>(bytes) + alignment) / alignment * alignment;
+    void *data = std::aligned_alloc(alignment, rounded);
     if (!data)
       return absl::ResourceExhaustedError(
           absl::StrCat("the host has no ", bytes, " bytes of memory left"));
+    // Advice only: where there are no huge pages, small ones do.
+    if (bytes >= kLarge)
+      (void)::madvise(data, rounded, MADV_HUGEPAGE);
     return std::unique_ptr<HostBuffer>(new HostBuffer(data, bytes));
   }
   ~HostBuffer() override { std::free(data_); }
@@ -72,6 +77,9 @@ public:
 
 private:
   static constexpr size_t kAlignment = 64;
+  static constexpr size_t kHugePage = 2 << 20;
+  // From here on, faults of small pages cost more than a huge page's rest.
+  static constexpr int64_t kLarge = 4 << 20;
   HostBuffer(void *data, int64_t bytes) : data_(data), bytes_(bytes) {}
   void *data_;
   int64_t bytes_;
@@ -103,6 +111,9 @@ public:
       return valid;
     if (absl::Status runs = CheckCpu(artifact.host()); !runs.ok())
       return runs;
+    // The host's code has its loops within it.
+    if (artifact.launch().loops_size() > 0)
+      return absl::InvalidArgumentError("a host artifact whose launch contract has loops");
     static std::once_flag once;
     std::call_once(once, [] {
       llvm::InitializeNativeTarget();
@@ -267,6 +278,7 @@ absl::StatusOr<LaunchOutcome> HostDevice::Launch(const Executable &executable,
       case v1::PhaseArgument::kPrintLog:
         actuals.push_back(print_log.data());
         break;
+      case v1::PhaseArgument::kLoopVariable: // Load refuses loops
       case v1::PhaseArgument::KIND_NOT_SET:
         return absl::InvalidArgumentError("a phase argument without a binding");
       }

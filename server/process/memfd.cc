@@ -87,9 +87,10 @@ absl::StatusOr<Mapping> Mapping::Map(const SharedMemory &memory, bool writable) 
   mapping.size_ = memory.size_bytes();
   if (mapping.size_ == 0)
     return mapping;
-  // A file whose contents are sealed may be mapped privately only.
+  // A file whose contents are sealed may be mapped privately only. All of it is used, and once: a
+  // fault a page would cost more than the copy.
   void *data = ::mmap(nullptr, mapping.size_, writable ? PROT_READ | PROT_WRITE : PROT_READ,
-                      writable ? MAP_SHARED : MAP_PRIVATE, memory.fd(), 0);
+                      (writable ? MAP_SHARED : MAP_PRIVATE) | MAP_POPULATE, memory.fd(), 0);
   if (data == MAP_FAILED) {
     mapping.size_ = 0;
     return absl::ErrnoToStatus(errno, "mapping a tensor");

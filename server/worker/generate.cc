@@ -53,7 +53,7 @@ int SignificantDigits(v1::DType dtype) {
 
 } // namespace
 
-absl::Status Generate(const v1::GeneratedTensor &tensor, std::span<std::byte> to) {
+absl::Status Generate(const v1::GeneratedTensor &tensor, uint64_t first, std::span<std::byte> to) {
   const v1::DType dtype = tensor.type().dtype();
   const size_t width = contract::ElementBytes(dtype);
   if (tensor.kind() == v1::GeneratedTensor::KIND_ZEROS) {
@@ -74,9 +74,9 @@ absl::Status Generate(const v1::GeneratedTensor &tensor, std::span<std::byte> to
   for (size_t i = 0; i * width < to.size(); ++i) {
     uint64_t bits = one;
     if (tensor.kind() == v1::GeneratedTensor::KIND_UNIFORM)
-      bits = FloatBits(numbers.Uniform(i, digits), dtype);
+      bits = FloatBits(numbers.Uniform(first + i, digits), dtype);
     else if (random)
-      bits = FloatBits(numbers.Normal(i), dtype);
+      bits = FloatBits(numbers.Normal(first + i), dtype);
     std::memcpy(to.data() + i * width, &bits, width); // little-endian
   }
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #define PYASC_SERVER_WORKER_GENERATE_H
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "absl/status/status.h"
@@ -13,9 +14,9 @@
 
 namespace pyasc::server {
 
-// `to` has the size of tensor.type(). INVALID_ARGUMENT: a dtype that the kind makes no sense for
+// Elements from `first` on, as many as `to` has room for. INVALID_ARGUMENT: a dtype that the kind makes no sense for
 // (uniform numbers in [0, 1) as integers).
-absl::Status Generate(const v1::GeneratedTensor &tensor, std::span<std::byte> to);
+absl::Status Generate(const v1::GeneratedTensor &tensor, uint64_t first, std::span<std::byte> to);
 
 } // namespace pyasc::server
 

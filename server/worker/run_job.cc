@@ -22,6 +22,8 @@ namespace {
 constexpr size_t kMaxLoaded = 64;
 // Outcomes that are kept to choose the median one from; times are kept of all.
 constexpr size_t kMaxOutcomes = 256;
+// Bytes; a multiple of every element's width.
+constexpr int64_t kGeneratedPiece = 1 << 20;
 // After which a sanitized run that does not end is told so, with its line.
 constexpr uint64_t kSanitizedInstructions = 5'000'000'000;
 
@@ -314,12 +316,21 @@ absl::Status DeviceRunner::Launch::CopyIn(device::Device &device, size_t i) {
   const wire::LaunchArgument &argument = *given[i];
   device::Buffer &to = *arguments[i].buffer;
   if (argument.has_generated()) {
-    Clock::time_point begin = Clock::now();
-    std::vector<std::byte> bytes(to.size_bytes());
-    if (absl::Status s = Generate(argument.generated(), bytes); !s.ok())
-      return Named(argument.name(), s);
-    generate_us += Microseconds(Clock::now() - begin);
-    return device.CopyIn(to, 0, bytes);
+    // By pieces that stay in the processor's caches.
+    std::vector<std::byte> piece(std::min(to.size_bytes(), kGeneratedPiece));
+    const size_t width = contract::ElementBytes(argument.generated().type().dtype());
+    int64_t at = 0;
+    do { // once for an empty tensor, too: its kind may be wrong
+      const Clock::time_point begin = Clock::now();
+      piece.resize(std::min(to.size_bytes() - at, kGeneratedPiece));
+      if (absl::Status s = Generate(argument.generated(), at / width, piece); !s.ok())
+        return Named(argument.name(), s);
+      generate_us += Microseconds(Clock::now() - begin);
+      if (absl::Status s = device.CopyIn(to, at, piece); !s.ok())
+        return s;
+      at += kGeneratedPiece;
+    } while (at < to.size_bytes());
+    return absl::OkStatus();
   }
   if (argument.fd_index() >= memory.size() ||
       memory[argument.fd_index()].size_bytes() < to.size_bytes())

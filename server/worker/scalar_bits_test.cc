@@ -58,10 +58,24 @@ TEST(Generate, UniformNumbersStayBelowOneInEveryDtype) {
     tensor.set_kind(v1::GeneratedTensor::KIND_UNIFORM);
     tensor.mutable_type()->set_dtype(dtype);
     std::vector<uint16_t> bits(100'000);
-    ASSERT_TRUE(Generate(tensor, std::as_writable_bytes(std::span(bits))).ok());
+    ASSERT_TRUE(Generate(tensor, 0, std::as_writable_bytes(std::span(bits))).ok());
     const uint16_t one = static_cast<uint16_t>(FloatBits(1, dtype));
     for (uint16_t b : bits)
       ASSERT_LT(b, one);
+  }
+}
+
+TEST(Generate, APartIsThatPartOfTheWhole) {
+  v1::GeneratedTensor tensor;
+  tensor.mutable_type()->set_dtype(v1::DTYPE_FLOAT32);
+  tensor.set_seed(3);
+  for (auto kind : {v1::GeneratedTensor::KIND_ZEROS, v1::GeneratedTensor::KIND_ONES,
+                    v1::GeneratedTensor::KIND_UNIFORM, v1::GeneratedTensor::KIND_NORMAL}) {
+    tensor.set_kind(kind);
+    std::vector<float> whole(1000), part(300);
+    ASSERT_TRUE(Generate(tensor, 0, std::as_writable_bytes(std::span(whole))).ok());
+    ASSERT_TRUE(Generate(tensor, 650, std::as_writable_bytes(std::span(part))).ok());
+    EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + 650));
   }
 }
 
@@ -70,7 +84,7 @@ TEST(Generate, RandomIntegersAreRefused) {
   tensor.set_kind(v1::GeneratedTensor::KIND_NORMAL);
   tensor.mutable_type()->set_dtype(v1::DTYPE_INT32);
   int32_t value;
-  EXPECT_FALSE(Generate(tensor, std::as_writable_bytes(std::span(&value, 1))).ok());
+  EXPECT_FALSE(Generate(tensor, 0, std::as_writable_bytes(std::span(&value, 1))).ok());
 }
 
 } // namespace

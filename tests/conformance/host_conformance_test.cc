@@ -129,6 +129,25 @@ TEST(HostArtifactTest, BytesThatAreNoObjectAreRefused) {
   }
 }
 
+TEST(HostArtifactTest, LoopsOfPhasesAreRefused) {
+  auto device = std::move(*device::MakeHostDriver()->Open(0));
+  v1::Artifact artifact = MakeHostArtifact(ConformanceKernel::kAdd, 8);
+  artifact.mutable_launch()->add_loops();
+  EXPECT_EQ(device->Load(artifact).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(HostArtifactTest, LargeBuffersHoldWhatTheyAreGiven) {
+  auto device = std::move(*device::MakeHostDriver()->Open(0));
+  for (int64_t bytes : {(4 << 20) - 1, 4 << 20, (6 << 20) + 1}) {
+    auto buffer = std::move(*device->Allocate(bytes));
+    std::vector<std::byte> in(bytes), out(bytes);
+    in.front() = in.back() = std::byte{7};
+    ASSERT_TRUE(device->CopyIn(*buffer, 0, in).ok());
+    ASSERT_TRUE(device->CopyOut(*buffer, 0, out).ok());
+    EXPECT_EQ(in, out);
+  }
+}
+
 TEST(HostArtifactTest, BuffersAndExecutablesOfAnotherDriverAreRefused) {
   auto device = std::move(*device::MakeHostDriver()->Open(0));
   auto other_driver = sim::MakeSimDriver({});
