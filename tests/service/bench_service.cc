@@ -1,11 +1,17 @@
 // Load for the service and for a bare echo beside it, one after the other in short rounds, so that
 // both see the same machine. One of:
 //
-//   --echo=ADDRESS --reply-bytes=N    serve replies of N bytes to any unary call, until stdin ends
+//   --echo=ADDRESS --reply-bytes=N    serve replies of N bytes to any unary call, and what it was
+//   sent
+//       to any call of /echo/Stream, until stdin ends
 //   --server=ADDRESS --beside=ADDRESS [--token=T] [--in-flight=N] [--rounds=10] [--seconds=1]
 //       [--artifact-bytes=N]          a cached compile beside the echo; prints JSON
 //   --run=ADDRESS --beside=ADDRESS [--rounds] [--seconds]    a warm run of a 1 KB host kernel
+//   --copy=ADDRESS --beside=ADDRESS [--rounds] [--bytes=N]   a host kernel that copies N bytes, and
+//   a
+//       stream that sends as much there and back; prints JSON
 //   --storm=ADDRESS --connections=N --callers=N    one new kernel for all at once; prints JSON
+//   --fill=DIRECTORY --entries=N    a cache of so many small artifacts
 //
 // Rates and quantiles are medians over the rounds. Calls are made through gRPC's generic stub, so
 // that client and echo spend nothing on messages.
@@ -18,6 +24,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -31,6 +38,8 @@
 #include "grpcpp/grpcpp.h"
 #include "pyasc/v1/compile.grpc.pb.h"
 #include "pyasc/v1/execution.grpc.pb.h"
+#include "server/cache/disk_tier.h"
+#include "server/core/sha256.h"
 
 namespace {
 
@@ -38,6 +47,7 @@ using Clock = std::chrono::steady_clock;
 using namespace pyasc;
 
 constexpr char kCompile[] = "/pyasc.v1.CompilerService/Compile";
+constexpr char kStream[] = "/echo/Stream";
 
 double Microseconds(Clock::duration d) {
   return std::chrono::duration<double, std::micro>(d).count();
@@ -48,7 +58,28 @@ double Microseconds(Clock::duration d) {
 class EchoService final : public grpc::CallbackGenericService {
 public:
   explicit EchoService(size_t bytes) : reply_(std::string(bytes, 'x')) {}
-  grpc::ServerGenericBidiReactor *CreateReactor(grpc::GenericCallbackServerContext *) override {
+  grpc::ServerGenericBidiReactor *
+  CreateReactor(grpc::GenericCallbackServerContext *context) override {
+    // All of a stream, and then the same back: as a run takes tensors and returns them.
+    class Stream final : public grpc::ServerGenericBidiReactor {
+    public:
+      Stream() { Read(); }
+      void OnReadDone(bool ok) override { ok ? Read() : Write(); }
+      void OnWriteDone(bool) override {
+        messages_.pop_front();
+        Write();
+      }
+      void OnDone() override { delete this; }
+
+    private:
+      void Read() { StartRead(&messages_.emplace_back()); }
+      void Write() { // the last one is the read that found the end
+        messages_.size() > 1 ? StartWrite(&messages_.front()) : Finish(grpc::Status::OK);
+      }
+      std::deque<grpc::ByteBuffer> messages_;
+    };
+    if (context->method() == kStream)
+      return new Stream;
     class Reactor final : public grpc::ServerGenericBidiReactor {
     public:
       explicit Reactor(const grpc::Slice &reply) : reply_(&reply, 1) { StartRead(&request_); }
@@ -279,6 +310,137 @@ int CompareRun(const std::string &server, const std::string &beside, int rounds,
   return 0;
 }
 
+// Sends `data` in pieces through `write`, which is done when the stream is.
+template <typename Write> void SendPieces(const std::string &data, Write write) {
+  constexpr size_t kPiece = 1 << 20; // as the protocol has it
+  for (size_t at = 0; at < data.size(); at += kPiece)
+    write(data.substr(at, kPiece), at + kPiece >= data.size());
+}
+
+int CompareCopy(const std::string &server, const std::string &beside, int rounds, size_t bytes) {
+  const std::string data(bytes, '\1');
+  auto stub = v1::ExecutionService::NewStub(Connect(server));
+  v1::RunRequest request;
+  v1::RunStart &start = *request.mutable_start();
+  const size_t count = bytes / sizeof(float);
+  start.mutable_compile()->add_files()->set_content(absl::StrCat(
+      "import pyasc as asc\n\n\n@asc.kernel\ndef copy(A: asc.float32[", count, "], B: asc.float32[",
+      count, "]):\n    for i in range(", count, "):\n        B[i] = A[i]\n"));
+  start.mutable_compile()->set_target(v1::TARGET_HOST);
+  v1::TensorType type;
+  type.set_dtype(v1::DTYPE_FLOAT32);
+  type.add_shape(static_cast<int64_t>(count));
+  v1::ArgumentValue &a = *start.add_arguments();
+  a.set_name("A");
+  *a.mutable_tensor()->mutable_type() = type;
+  a.mutable_tensor()->set_chunked(true);
+  v1::ArgumentValue &b = *start.add_arguments();
+  b.set_name("B");
+  b.mutable_generated()->set_kind(v1::GeneratedTensor::KIND_ZEROS);
+  *b.mutable_generated()->mutable_type() = type;
+  start.mutable_options()->add_outputs("B");
+  v1::ProfileReport report;
+  auto run = [&]() -> size_t {
+    grpc::ClientContext context;
+    auto stream = stub->Run(&context);
+    stream->Write(request);
+    SendPieces(data, [&](std::string piece, bool last) {
+      v1::RunRequest next;
+      next.mutable_chunk()->set_name("A");
+      next.mutable_chunk()->set_data(std::move(piece));
+      stream->Write(next, last ? grpc::WriteOptions().set_last_message() : grpc::WriteOptions());
+    });
+    size_t got = 0;
+    v1::RunEvent event;
+    while (stream->Read(&event)) {
+      if (event.has_chunk())
+        got += event.chunk().data().size();
+      if (event.has_done())
+        report = event.done().report();
+    }
+    return stream->Finish().ok() ? got : 0;
+  };
+  auto echo_channel = Connect(beside);
+  auto echo = [&]() -> size_t {
+    grpc::CompletionQueue queue; // the generic stub has streams for completion queues only
+    grpc::GenericStub generic(echo_channel);
+    grpc::ClientContext context;
+    auto stream = generic.PrepareCall(&context, kStream, &queue);
+    auto wait = [&] {
+      void *tag = nullptr;
+      bool ok = false;
+      return queue.Next(&tag, &ok) && ok;
+    };
+    stream->StartCall(nullptr);
+    wait();
+    SendPieces(data, [&](std::string piece, bool) {
+      grpc::Slice slice(piece);
+      stream->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+      wait();
+    });
+    stream->WritesDone(nullptr);
+    wait();
+    size_t got = 0;
+    grpc::ByteBuffer reply;
+    for (stream->Read(&reply, nullptr); wait(); stream->Read(&reply, nullptr)) {
+      grpc::Slice whole;
+      (void)reply.DumpToSingleSlice(&whole);
+      got += whole.size();
+    }
+    grpc::Status status;
+    stream->Finish(&status, nullptr);
+    wait();
+    return status.ok() ? got : 0;
+  };
+  std::vector<double> ratios, runs, echoes;
+  for (int i = -1; i < rounds; ++i) {
+    double seconds[2] = {};
+    for (int which : {0, 1}) {
+      const Clock::time_point begin = Clock::now();
+      if ((which ? run() : echo()) != bytes) {
+        std::fprintf(stderr, "%s did not bring everything back\n", which ? "the run" : "the echo");
+        return 3;
+      }
+      seconds[which] = Microseconds(Clock::now() - begin) * 1e-6;
+    }
+    if (i < 0)
+      continue; // compiles, and warms up
+    const double copied = 2 * static_cast<double>(bytes);
+    seconds[1] -= report.kernel_us() * 1e-6;
+    ratios.push_back(seconds[0] / seconds[1]);
+    echoes.push_back(copied / seconds[0] * 1e-9);
+    runs.push_back(copied / seconds[1] * 1e-9);
+  }
+  std::printf("{\"rate_ratio\": %.3f, \"run_gb_per_s\": %.2f, \"echo_gb_per_s\": %.2f, "
+              "\"kernel_us\": %.0f, \"copy_in_us\": %.0f, \"copy_out_us\": %.0f}\n",
+              Median(ratios), Median(runs), Median(echoes), report.kernel_us(), report.copy_in_us(),
+              report.copy_out_us());
+  return 0;
+}
+
+// Writes records as the service does.
+int Fill(const std::string &directory, int entries) {
+  server::DiskTier::Opened opened;
+  auto tier =
+      server::DiskTier::Open({.directory = directory, .max_bytes = uint64_t{64} << 30}, &opened);
+  if (!tier.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(tier.status().message()).c_str());
+    return 3;
+  }
+  for (int i = 0; i < entries; ++i) {
+    server::Sha256 hash;
+    hash.UpdateField(absl::StrCat(i));
+    const std::string key = server::ToHex(hash.Digest());
+    if (auto put = (*tier)->Put(key, absl::StrCat("artifact ", i, std::string(200, 'x')), key);
+        !put.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(put.message()).c_str());
+      return 3;
+    }
+  }
+  std::printf("{\"entries\": %d}\n", entries);
+  return 0;
+}
+
 int Storm(const std::string &server, int connections, int callers, const std::string &text) {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
@@ -332,7 +494,8 @@ int main(int argc, char **argv) {
       {"rounds", "10"},         {"seconds", "1"},
       {"in-flight", "8"},       {"artifact-bytes", "10000"},
       {"callers", "10"},        {"connections", "100"},
-      {"reply-bytes", "10000"}, {"text", "storm @slow=500 "}};
+      {"reply-bytes", "10000"}, {"text", "storm @slow=500 "},
+      {"bytes", "67108864"},    {"entries", "1000000"}};
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const size_t equals = argument.find('=');
@@ -355,8 +518,13 @@ int main(int argc, char **argv) {
                           whole("rounds"), number("seconds"), whole("artifact-bytes"));
   if (flags.count("run"))
     return CompareRun(flags["run"], flags["beside"], whole("rounds"), number("seconds"));
+  if (flags.count("copy"))
+    return CompareCopy(flags["copy"], flags["beside"], whole("rounds"),
+                       static_cast<size_t>(number("bytes")));
+  if (flags.count("fill"))
+    return Fill(flags["fill"], whole("entries"));
   if (flags.count("storm"))
     return Storm(flags["storm"], whole("connections"), whole("callers"), flags["text"]);
-  std::fprintf(stderr, "one of --echo, --server, --run, --storm is needed\n");
+  std::fprintf(stderr, "one of --echo, --server, --run, --copy, --storm, --fill is needed\n");
   return 2;
 }
