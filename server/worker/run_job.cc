@@ -224,7 +224,8 @@ absl::Status DeviceRunner::Measure(Launch &launch) {
       return s;
     // A kernel that adds to its own output must not measure other numbers every time.
     for (size_t i = 0; i < launch.arguments.size(); ++i)
-      if (launch.arguments[i].buffer && Writes(launch.contract().parameters(i).access()))
+      if (launch.arguments[i].buffer &&
+          Writes(launch.contract().parameters(static_cast<int>(i)).access()))
         if (absl::Status s = launch.CopyIn(*device_, i); !s.ok())
           return s;
     auto outcome =
@@ -236,7 +237,7 @@ absl::Status DeviceRunner::Measure(Launch &launch) {
       launch.outcomes.push_back(*std::move(outcome));
     v1::Progress progress;
     progress.set_stage("running");
-    progress.set_fraction(static_cast<double>(launch.times.size()) / samples);
+    progress.set_fraction(static_cast<double>(launch.times.size()) / static_cast<double>(samples));
     if (launch.events.on_progress)
       launch.events.on_progress(progress);
     if (launch.job.max_seconds() && Clock::now() >= deadline)
@@ -290,7 +291,7 @@ absl::Status DeviceRunner::Launch::Allocate(device::Device &device) {
     return buffers.back().get();
   };
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const v1::Parameter &parameter = contract().parameters(i);
+    const v1::Parameter &parameter = contract().parameters(static_cast<int>(i));
     if (!parameter.has_tensor())
       continue;
     auto buffer = allocate(parameter.tensor());

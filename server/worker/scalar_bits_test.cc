@@ -40,15 +40,15 @@ TEST(ScalarBits, BFloat16RoundsToNearestEven) {
 }
 
 TEST(ScalarBits, WhatDoesNotFitIsRefused) {
-  for (auto [value, dtype] : {std::pair{Int(128), v1::DTYPE_INT8},
-                              {Int(-129), v1::DTYPE_INT8},
-                              {Int(256), v1::DTYPE_UINT8},
-                              {Int(-1), v1::DTYPE_UINT64},
-                              {Int(int64_t{1} << 31), v1::DTYPE_INT32},
-                              {Int(2), v1::DTYPE_BOOL},
-                              {Float(1.0), v1::DTYPE_INT32},
-                              {v1::ScalarValue(), v1::DTYPE_INT32},
-                              {Int(1), v1::DTYPE_UNSPECIFIED}})
+  for (const auto &[value, dtype] : {std::pair{Int(128), v1::DTYPE_INT8},
+                                     {Int(-129), v1::DTYPE_INT8},
+                                     {Int(256), v1::DTYPE_UINT8},
+                                     {Int(-1), v1::DTYPE_UINT64},
+                                     {Int(int64_t{1} << 31), v1::DTYPE_INT32},
+                                     {Int(2), v1::DTYPE_BOOL},
+                                     {Float(1.0), v1::DTYPE_INT32},
+                                     {v1::ScalarValue(), v1::DTYPE_INT32},
+                                     {Int(1), v1::DTYPE_UNSPECIFIED}})
     EXPECT_FALSE(ScalarBits(value, dtype).ok()) << value.ShortDebugString() << " as " << dtype;
 }
 

@@ -147,8 +147,9 @@ struct Round {
 // Keeps `in_flight` calls under way for a while.
 class Load {
 public:
-  Load(const std::string &address, std::string method, grpc::ByteBuffer request, std::string token)
-      : method_(std::move(method)), request_(std::move(request)), token_(std::move(token)),
+  Load(const std::string &address, std::string method, const grpc::ByteBuffer &request,
+       std::string token)
+      : method_(std::move(method)), request_(request), token_(std::move(token)),
         stub_(Connect(address)) {}
 
   Round Run(int in_flight, double seconds) {
@@ -373,7 +374,7 @@ int CompareCopy(const std::string &server, const std::string &beside, int rounds
     };
     stream->StartCall(nullptr);
     wait();
-    SendPieces(data, [&](std::string piece, bool) {
+    SendPieces(data, [&](const std::string &piece, bool) {
       grpc::Slice slice(piece);
       stream->Write(grpc::ByteBuffer(&slice, 1), nullptr);
       wait();
