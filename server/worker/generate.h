@@ -14,8 +14,8 @@
 
 namespace pyasc::server {
 
-// Elements from `first` on, as many as `to` has room for. INVALID_ARGUMENT: a dtype that the kind makes no sense for
-// (uniform numbers in [0, 1) as integers).
+// Elements from `first` on, as many as `to` has room for. INVALID_ARGUMENT: a dtype that the kind
+// makes no sense for (uniform numbers in [0, 1) as integers).
 absl::Status Generate(const v1::GeneratedTensor &tensor, uint64_t first, std::span<std::byte> to);
 
 } // namespace pyasc::server
