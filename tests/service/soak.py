@@ -68,7 +68,7 @@ def percentile(values, share):
 
 
 class Soak:
-    def __init__(self, directory, seed):
+    def __init__(self, directory, seed, disk_bytes):
         self.directory, self.rng = directory, random.Random(seed)
         self.lock = threading.Lock()
         self.windows = []  # [kind, begin, end or None]
@@ -85,7 +85,8 @@ class Soak:
         self.open_files, self.memory, self.ready = [], [], []
         self.number = 0
         os.mkdir(self.disk)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", self.disk], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={disk_bytes}", "tmpfs", self.disk],
+                       check=True)
         self.key = os.path.join(directory, "fleet.key")
         with open(self.key, "wb") as f:
             f.write(os.urandom(32))
@@ -446,7 +447,9 @@ def main():
     if not shutil.which("redis-server") or os.geteuid() != 0:
         sys.exit("soak.py needs redis-server, and root to make a disk of its own that can be full")
     with tempfile.TemporaryDirectory(prefix="pyasc-soak-") as directory:
-        soak = Soak(directory, arguments.seed)
+        # About twice what the load writes.
+        disk_bytes = (256 << 20) + int(arguments.seconds * (2 << 20))
+        soak = Soak(directory, arguments.seed, disk_bytes)
         try:
             lives = soak.run(arguments.seconds, arguments.life)
         finally:
