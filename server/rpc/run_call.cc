@@ -17,6 +17,7 @@ constexpr size_t kMaxPrintBytes = 64 << 10;
 constexpr size_t kLineOverhead = 32;
 // Events that may wait before a piece of a trace waits with its run, and how long that may take.
 constexpr size_t kMaxBeforeTrace = 16;
+constexpr std::chrono::milliseconds kProgressDelay{10};
 constexpr auto kTracePatience = std::chrono::seconds(30);
 
 } // namespace
@@ -82,11 +83,9 @@ void RunCall::StartFlow() {
   std::shared_ptr<Link> link = link_;
   RunFlow::Events events;
   events.on_progress = [link](const v1::Progress &progress) {
-    v1::RunEvent event;
-    *event.mutable_progress() = progress;
     std::lock_guard lock(link->mutex);
     if (link->call)
-      link->call->Enqueue(std::move(event));
+      link->call->SetProgress(progress);
   };
   events.on_print = [link](const v1::PrintLine &line) {
     v1::RunEvent event;
@@ -94,6 +93,7 @@ void RunCall::StartFlow() {
     std::lock_guard lock(link->mutex);
     if (!link->call)
       return;
+    link->call->TellProgress();
     if (link->call->queue_.size() < kMaxWaiting)
       link->call->Enqueue(std::move(event));
     else
@@ -135,6 +135,32 @@ void RunCall::OnFlowDone(FlowResult result) {
   result_ = std::move(result);
   flow_done_ = true;
   Continue();
+}
+
+void RunCall::SetProgress(const v1::Progress &progress) {
+  progress_ = progress;
+  if (progress_due_ || ended_)
+    return;
+  progress_due_ = true;
+  progress_alarm_.Set(std::chrono::system_clock::now() + kProgressDelay, [link = link_](bool due) {
+    if (!due)
+      return;
+    std::lock_guard lock(link->mutex);
+    if (!link->call)
+      return;
+    link->call->progress_due_ = false;
+    if (!link->call->flow_done_)
+      link->call->TellProgress();
+  });
+}
+
+void RunCall::TellProgress() {
+  if (!progress_)
+    return;
+  v1::RunEvent event;
+  *event.mutable_progress() = *std::move(progress_);
+  progress_.reset();
+  Enqueue(std::move(event));
 }
 
 void RunCall::Enqueue(v1::RunEvent event) {
@@ -209,10 +235,9 @@ void RunCall::Continue() {
   } else if (!flow_done_) {
     return;
   } else if (!NextOutput(&writing_event_)) {
-    if (done_sent_)
-      return End(grpc::Status::OK);
-    done_sent_ = true;
     *writing_event_.mutable_done() = std::move(result_.done);
+    Leave(grpc::Status::OK);
+    return StartWriteAndFinish(&writing_event_, {}, grpc::Status::OK);
   }
   writing_ = true;
   StartWrite(&writing_event_);
@@ -238,13 +263,17 @@ void RunCall::OnCancel() {
     flow->Cancel();
 }
 
-void RunCall::End(const grpc::Status &status) {
-  if (ended_)
-    return;
+void RunCall::Leave(const grpc::Status &status) {
   ended_ = true;
   scope_.Ends(status);
   link_->call = nullptr;
   link_->room.notify_all();
+}
+
+void RunCall::End(const grpc::Status &status) {
+  if (ended_)
+    return;
+  Leave(status);
   if (writing_)
     end_after_write_ = status;
   else

@@ -6,7 +6,9 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 
+#include "grpcpp/alarm.h"
 #include "pyasc/v1/execution.grpc.pb.h"
 #include "server/rpc/run_flow.h"
 #include "server/rpc/service_context.h"
@@ -39,12 +41,17 @@ private:
   void StartFlow();
   void OnFlowDone(FlowResult result);
   void Enqueue(v1::RunEvent event);
+  // Progress is told once it has stood for a moment: a run that is over by then needs none.
+  void SetProgress(const v1::Progress &progress);
+  void TellProgress();
   // Starts the next write, or the end of the call after the last.
   void Continue();
   // False: there is no output left.
   bool NextOutput(v1::RunEvent *event);
   void TakeWaiting();
   void End(const grpc::Status &status);
+  // Nothing that comes later is for this call.
+  void Leave(const grpc::Status &status);
 
   ServiceContext &service_;
   grpc::CallbackServerContext *context_;
@@ -56,11 +63,13 @@ private:
   std::shared_ptr<RunInputs> inputs_;
   std::shared_ptr<RunFlow> flow_;
 
+  std::optional<v1::Progress> progress_; // not told yet
+  bool progress_due_ = false;            // the alarm is set
+  grpc::Alarm progress_alarm_;
   std::deque<v1::RunEvent> queue_;
   v1::RunEvent writing_event_;
   bool writing_ = false;
   bool flow_done_ = false;
-  bool done_sent_ = false;
   FlowResult result_;
   size_t output_ = 0;         // next output
   int64_t output_offset_ = 0; // sent of it

@@ -15,7 +15,11 @@
 namespace pyasc::server {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int kProtocolError = 70;
+constexpr std::chrono::milliseconds kProgressDelay{10};
+constexpr std::chrono::milliseconds kIdle{200};
 
 // Takes the descriptors that belong to the job's tensors, in order of fd_index.
 absl::StatusOr<std::vector<SharedMemory>> TakeMemory(const wire::RunJob &job,
@@ -66,17 +70,29 @@ public:
   void Begin(uint64_t id) {
     std::lock_guard lock(mutex_);
     id_ = id;
+    progress_.reset();
     if (parked_)
       wake_.notify_all();
   }
   void Tell(wire::WorkerReply event) {
     std::lock_guard lock(mutex_);
+    SendProgress();
     event.set_id(id_);
     // Should the daemon be gone, the final reply finds out.
     (void)channel_.Send(event, {}, std::nullopt);
   }
+  // Told once it has stood for a moment: a job that is over by then needs none.
+  void TellProgress(const v1::Progress &progress) {
+    std::lock_guard lock(mutex_);
+    if (!progress_)
+      progress_since_ = Clock::now();
+    progress_ = progress;
+    if (!pulse_.joinable())
+      SendProgress();
+  }
   absl::Status End(wire::WorkerReply reply) {
     std::lock_guard lock(mutex_);
+    progress_.reset();
     reply.set_id(id_);
     id_ = 0;
     return channel_.Send(reply, {}, std::nullopt);
@@ -87,19 +103,40 @@ private:
     wire::WorkerReply alive;
     alive.set_alive(true);
     std::unique_lock lock(mutex_);
+    Clock::time_point next, active;
     while (!ending_) {
-      if (id_ == 0) { // an idle worker costs nothing
+      // Short jobs one after another wake nobody; an idle worker costs nothing.
+      const Clock::time_point now = Clock::now();
+      if (id_ != 0) {
+        active = now;
+      } else if (now - active > kIdle) {
         parked_ = true;
         wake_.wait(lock, [this] { return ending_ || id_ != 0; });
         parked_ = false;
+        next = Clock::now() + interval;
       }
-      if (wake_.wait_for(lock, interval, [this] { return ending_; }))
+      if (wake_.wait_for(lock, std::min(interval, kProgressDelay), [this] { return ending_; }))
         return;
       if (id_ == 0)
         continue;
+      if (progress_ && Clock::now() - progress_since_ >= kProgressDelay)
+        SendProgress();
+      if (Clock::now() < next)
+        continue;
       alive.set_id(id_);
       (void)channel_.Send(alive, {}, std::nullopt);
+      next = Clock::now() + interval;
     }
+  }
+  // With the mutex held.
+  void SendProgress() {
+    if (!progress_)
+      return;
+    wire::WorkerReply event;
+    *event.mutable_progress() = *std::move(progress_);
+    progress_.reset();
+    event.set_id(id_);
+    (void)channel_.Send(event, {}, std::nullopt);
   }
 
   FrameChannel &channel_;
@@ -107,6 +144,8 @@ private:
   std::condition_variable wake_;
   uint64_t id_ = 0; // 0: nothing is worked on
   bool ending_ = false, parked_ = false;
+  std::optional<v1::Progress> progress_; // not told yet
+  Clock::time_point progress_since_;
   std::thread pulse_;
 };
 
@@ -124,11 +163,7 @@ wire::RunResult Run(Speaker &speaker, const LeasePage *page, const wire::RunJob 
   }
   RunEvents events;
   events.holds_device = [page] { return !page || !page->revoked(); };
-  events.on_progress = [&](const v1::Progress &progress) {
-    wire::WorkerReply event;
-    *event.mutable_progress() = progress;
-    speaker.Tell(std::move(event));
-  };
+  events.on_progress = [&](const v1::Progress &progress) { speaker.TellProgress(progress); };
   events.on_print = [&](const v1::PrintLine &line) {
     wire::WorkerReply event;
     *event.mutable_print() = line;

@@ -192,5 +192,6 @@ def test_large_arrays_are_measured_as_small_ones_are(start, tmp_path):
         capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
     assert done.returncode == 0, done.stderr
     assert "7 runs: " in done.stdout
-    assert daemon.metric("rpc_duration_seconds_count", method="WriteBuffer", code="OK") == 1
+    wait_for(lambda: daemon.metric("rpc_duration_seconds_count", method="WriteBuffer", code="OK") == 1,
+             "the call to be counted")
     assert daemon.stats().buffers == 0

@@ -81,8 +81,18 @@ def test_small_tensors_travel_inline(daemon):
     assert list(result.types["return"].shape) == [4]
     assert result.done.report.cache == "miss"
     assert result.done.report.kernel_us == 12.5
-    for stage in ("compiling", "waiting for device", "running"):
-        assert stage in result.stages
+
+
+def test_stages_that_take_a_while_are_told(start):
+    daemon = start("--devices", "sim:1")
+    data = floats(1, 2, 3, 4)
+    slow = run(daemon, start_message("copy @slow=300 @run-slow=300 ", data=data))
+    assert slow.stages[0] == "compiling" and "running" in slow.stages
+    holder = daemon.execution.Run(messages(start_message("copy @run-slow=1000 ", data=data)))
+    assert any(event.progress.stage == "running" for event in holder)
+    behind = run(daemon, start_message("copy @run-slow=300 ", data=data))
+    assert "waiting for device" in behind.stages and "running" in behind.stages
+    assert Result(holder).done.outcome == OK
 
 
 def test_large_tensors_travel_in_chunks(daemon):
