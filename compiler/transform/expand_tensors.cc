@@ -178,9 +178,9 @@ std::optional<Range> rangeOf(Value value) {
 
 class TensorExpander {
 public:
-  TensorExpander(AffineForOp root, Operation *twin, SmallVectorImpl<Operation *> &added,
-                 std::string &reason)
-      : root(root), twin(twin), added(added), reason(reason) {}
+  TensorExpander(AffineForOp root, Operation *twin, unsigned numOwners,
+                 SmallVectorImpl<Operation *> &added, std::string &reason)
+      : root(root), twin(twin), numOwners(numOwners), added(added), reason(reason) {}
 
   bool run() {
     // A loop with a step is counted, so that its blocks are known by their number.
@@ -209,6 +209,7 @@ public:
     for (Value temporary : temporaries)
       if (!expandTemporary(temporary.getDefiningOp<memref::AllocOp>()))
         return false;
+    splitSummedBlocks();
     return true;
   }
 
@@ -260,7 +261,9 @@ private:
       if (extent == 1)
         continue;
       auto loop = builder.create<AffineForOp>(loc, 0, extent);
-      ownLoops.insert(loop);
+      loop->setAttr(kElementLoop, builder.getUnitAttr());
+      if (generic.getIteratorTypesArray()[axis] == utils::IteratorType::reduction)
+        reductionLoops.insert(loop);
       variables[axis] = loop.getInductionVar();
       builder.setInsertionPointToStart(loop.getBody());
     }
@@ -434,6 +437,99 @@ private:
     return found.size() == 1 ? found.front() : Value();
   }
 
+  // A result for each block i of what is added up over t, x[T * i + t], is a sum of the rows of x
+  // in another shape, x[i, t].
+  void splitSummedBlocks() {
+    SmallVector<affine::AffineStoreOp> stores;
+    root.walk([&](affine::AffineStoreOp store) {
+      if (reductionLoops.contains(store->getParentOp()))
+        stores.push_back(store);
+    });
+    for (affine::AffineStoreOp store : stores)
+      for (auto load :
+           llvm::make_early_inc_range(store->getBlock()->getOps<affine::AffineLoadOp>()))
+        if (isReadOnly(load.getMemRef()))
+          splitIndices(load, store);
+  }
+
+  bool isReadOnly(Value buffer) {
+    return !root->isAncestor(buffer.getParentBlock()->getParentOp()) && !mayWrite(root, buffer);
+  }
+
+  void splitIndices(affine::AffineLoadOp load, affine::AffineStoreOp store) {
+    affine::AffineValueMap map, written;
+    affine::MemRefAccess(load).getAccessMap(&map);
+    affine::MemRefAccess(store).getAccessMap(&written);
+    SmallVector<Value> target(written.getOperands());
+    target.append(cellOwners.lookup(store.getMemRef()));
+    auto type = cast<MemRefType>(load.getMemRefType());
+    SmallVector<int64_t> shape;
+    SmallVector<AffineExpr> exprs;
+    SmallVector<ReassociationIndices> groups;
+    for (unsigned axis = 0; axis < map.getNumResults(); ++axis) {
+      AffineExpr expr = map.getResult(axis);
+      int64_t size = type.getDimSize(axis);
+      groups.emplace_back();
+      auto addAxis = [&](int64_t extent, AffineExpr index) {
+        groups.back().push_back(static_cast<int64_t>(shape.size()));
+        shape.push_back(extent);
+        exprs.push_back(index);
+      };
+      std::optional<std::pair<unsigned, int64_t>> inner = summedInBlocks(expr, map, target);
+      if (!inner || ShapedType::isDynamic(size) || size % inner->second != 0) {
+        addAxis(size, expr);
+        continue;
+      }
+      auto [dimension, extent] = *inner;
+      AffineExpr place = getAffineDimExpr(dimension, load.getContext());
+      addAxis(size / extent, simplifyAffineExpr((expr - place).floorDiv(extent), map.getNumDims(),
+                                                map.getNumSymbols()));
+      addAxis(extent, place);
+    }
+    if (shape.size() == map.getNumResults())
+      return;
+    FailureOr<MemRefType> split = memref::ExpandShapeOp::computeExpandedType(type, shape, groups);
+    if (failed(split))
+      return;
+    Value &view = splitViews[{load.getMemRef(), *split}];
+    if (!view)
+      view = OpBuilder(root).create<memref::ExpandShapeOp>(load.getLoc(), *split, load.getMemRef(),
+                                                           groups);
+    OpBuilder builder(load);
+    load.replaceAllUsesWith(
+        builder
+            .create<affine::AffineLoadOp>(
+                load.getLoc(), view,
+                AffineMap::get(map.getNumDims(), map.getNumSymbols(), exprs, load.getContext()),
+                map.getOperands())
+            .getResult());
+    load.erase();
+  }
+
+  // Whether an index is T * i + t + T * c, where t of T values is added up and i is one of
+  // `target`, what tells the results apart: the dimension of t, and T.
+  std::optional<std::pair<unsigned, int64_t>>
+  summedInBlocks(AffineExpr expr, const affine::AffineValueMap &map, ArrayRef<Value> target) {
+    SmallVector<std::pair<Value, int64_t>> terms;
+    if (!collectTerms(expr, map, terms) || terms.size() != 2)
+      return std::nullopt;
+    if (terms[0].second != 1)
+      std::swap(terms[0], terms[1]);
+    auto [inner, one] = terms[0];
+    auto [outer, factor] = terms[1];
+    AffineForOp loop = affine::getForInductionVarOwner(inner);
+    if (one != 1 || factor < 2 || !loop || !reductionLoops.contains(loop) ||
+        !loop.hasConstantBounds() || loop.getConstantUpperBound() != factor ||
+        !llvm::is_contained(target, outer))
+      return std::nullopt;
+    unsigned dimension = llvm::find(map.getOperands(), inner) - map.getOperands().begin();
+    AffineExpr rest = expr - getAffineDimExpr(dimension, expr.getContext());
+    if (dimension >= map.getNumDims() ||
+        !simplifyAffineExpr(rest, map.getNumDims(), map.getNumSymbols()).isMultipleOf(factor))
+      return std::nullopt;
+    return std::pair(dimension, factor);
+  }
+
   // ---- temporaries
 
   // The loops that each have a temporary of their own, outermost first.
@@ -454,7 +550,7 @@ private:
           users, [&](Operation *user) { return block->findAncestorOpInBlock(*user) != nullptr; });
     };
     while (!isOutermost() && (!holdsAll() || !isa<AffineForOp>(block->getParentOp()) ||
-                              ownLoops.contains(block->getParentOp())))
+                              block->getParentOp()->hasAttr(kElementLoop)))
       block = block->getParentOp()->getBlock();
     if (!isOverwrittenFirst(*block, temporary, users)) {
       if (!isInside)
@@ -469,6 +565,8 @@ private:
         break;
     }
     std::reverse(owners.begin(), owners.end());
+    if (owners.size() > numOwners)
+      owners.truncate(numOwners);
     return owners;
   }
 
@@ -526,7 +624,7 @@ private:
       accesses.push_back(user);
     }
     if (temporary.getType().hasStaticShape() && temporary.getType().getNumElements() == 1)
-      return makeCell(temporary, accesses);
+      return makeCell(temporary, accesses, owners);
     MLIRContext *context = temporary->getContext();
     ArrayRef<int64_t> shape = temporary.getType().getShape();
     // Each loop has an axis of its own in front, or multiplies one that holds its blocks.
@@ -599,12 +697,15 @@ private:
   }
 
   // One element is a variable like others, whose expansion is the business of expand_cells.h.
-  bool makeCell(memref::AllocOp temporary, ArrayRef<Operation *> accesses) {
+  bool makeCell(memref::AllocOp temporary, ArrayRef<Operation *> accesses,
+                ArrayRef<AffineForOp> owners) {
     auto function = root->getParentOfType<func::FuncOp>();
     OpBuilder outside = OpBuilder::atBlockBegin(&function.getBody().front());
     auto cell = outside.create<memref::AllocaOp>(
         temporary.getLoc(), MemRefType::get({}, temporary.getType().getElementType()));
     added.push_back(cell);
+    for (AffineForOp loop : owners)
+      cellOwners[cell].push_back(loop.getInductionVar());
     for (Operation *op : accesses)
       replaceAccess(op, Place{cell, {}, {}});
     if (root->isProperAncestor(temporary))
@@ -624,9 +725,12 @@ private:
 
   AffineForOp root;
   Operation *twin;
+  unsigned numOwners;
   SmallVectorImpl<Operation *> &added;
   std::string &reason;
-  llvm::DenseSet<Operation *> ownLoops; // that stand for an operation
+  llvm::DenseSet<Operation *> reductionLoops; // of the loops that stand for operations
+  llvm::DenseMap<std::pair<Value, Type>, Value> splitViews;
+  llvm::DenseMap<Value, SmallVector<Value>> cellOwners; // loop variables
   llvm::EquivalenceClasses<Node> axes;
   llvm::MapVector<Value, llvm::SetVector<Value>> blocks;
 };
@@ -637,9 +741,9 @@ bool hasTensorOperations(AffineForOp loop) {
   return loop.walk([](GenericOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-bool expandTensors(AffineForOp loop, Operation *twin, SmallVectorImpl<Operation *> &temporaries,
-                   std::string &reason) {
-  return TensorExpander(loop, twin, temporaries, reason).run();
+bool expandTensors(AffineForOp loop, Operation *twin, unsigned numOwners,
+                   SmallVectorImpl<Operation *> &temporaries, std::string &reason) {
+  return TensorExpander(loop, twin, numOwners, temporaries, reason).run();
 }
 
 } // namespace pyasc

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Pass/Pass.h"
 
 namespace pyasc {
@@ -45,6 +46,8 @@ class FuseElementwise : public PassWrapper<FuseElementwise, OperationPass<func::
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseElementwise)
 
+  explicit FuseElementwise(bool onlyInLoops = false) : onlyInLoops(onlyInLoops) {}
+
   StringRef getArgument() const override { return "asc-fuse-elementwise"; }
   StringRef getDescription() const override { return "Inline elementwise producers"; }
 
@@ -61,7 +64,8 @@ public:
           ++fused;
         }
     }
-    addPassCount(getOperation(), "fused_operations", fused);
+    if (!onlyInLoops || fused != 0)
+      addPassCount(getOperation(), "fused_operations", fused);
   }
 
 private:
@@ -78,6 +82,7 @@ private:
       slot = generic;
     }
     if (!producer || !consumer || producer == consumer ||
+        (onlyInLoops && !producer->getParentOfType<LoopLikeOpInterface>()) ||
         producer->getBlock() != consumer->getBlock() || !producer->isBeforeInBlock(consumer) ||
         !overwritesOutput(producer) ||
         !producer.getMatchingIndexingMap(producer.getDpsInitOperand(0)).isIdentity())
@@ -199,10 +204,16 @@ private:
         });
     fused->setDiscardableAttrs(consumer->getDiscardableAttrDictionary());
   }
+
+  bool onlyInLoops;
 };
 
 } // namespace
 
 std::unique_ptr<Pass> createFuseElementwisePass() { return std::make_unique<FuseElementwise>(); }
+
+std::unique_ptr<Pass> createFuseInLoopsPass() {
+  return std::make_unique<FuseElementwise>(/*onlyInLoops=*/true);
+}
 
 } // namespace pyasc

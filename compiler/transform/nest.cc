@@ -143,6 +143,40 @@ const LinearForm *Nest::formOf(Value value) const {
   return known != forms.end() && known->second ? &*known->second : nullptr;
 }
 
+bool Nest::sink(unsigned count, llvm::function_ref<bool(AffineForOp)> isOuter) {
+  if (statements.empty() || statements[0].loops.size() < count)
+    return false;
+  auto sunk = llvm::to_vector<4>(ArrayRef<unsigned>(statements[0].loops).take_front(count));
+  auto startsWithSunk = [&](ArrayRef<unsigned> enclosing) {
+    return enclosing.size() >= count && enclosing.take_front(count) == ArrayRef<unsigned>(sunk);
+  };
+  for (const Statement &statement : statements) {
+    if (!startsWithSunk(statement.loops))
+      return false;
+    for (unsigned l : ArrayRef<unsigned>(statement.loops).drop_front(count))
+      for (const Constraint &bound : loops[l].bounds)
+        for (unsigned v = 0; v < bound.form.coefficients.size(); ++v)
+          if (isOuter(loops[l].op) && bound.form.mentions(v) && varies(v, sunk))
+            return false;
+  }
+  auto move = [&](llvm::SmallVectorImpl<unsigned> &enclosing) {
+    if (!startsWithSunk(enclosing)) // of a load between the loops
+      return false;
+    unsigned last = count;
+    while (last < enclosing.size() && isOuter(loops[enclosing[last]].op))
+      ++last;
+    std::rotate(enclosing.begin(), enclosing.begin() + count, enclosing.begin() + last);
+    return true;
+  };
+  bool areMoved = true;
+  for (Statement &statement : statements) {
+    areMoved &= move(statement.loops);
+    for (Access &access : statement.accesses)
+      areMoved &= move(access.loops);
+  }
+  return areMoved;
+}
+
 bool Nest::varies(unsigned variable, ArrayRef<unsigned> inner) const {
   if (llvm::any_of(inner, [&](unsigned l) { return loops[l].variable == variable; }))
     return true;

@@ -83,6 +83,10 @@ public:
   // The form of an index value that a statement computes with, or null.
   const LinearForm *formOf(mlir::Value value) const;
   std::optional<unsigned> loopOf(mlir::Operation *forOp) const;
+  // Puts the outermost `count` loops, which all statements share, inside of the loops that
+  // `isOuter` accepts. False when those run differently in their iterations. The caller has shown
+  // that nothing depends on what another iteration of the outermost loops does.
+  bool sink(unsigned count, llvm::function_ref<bool(mlir::affine::AffineForOp)> isOuter);
 
 private:
   unsigned newVariable(mlir::Value value);

@@ -20,6 +20,8 @@ void buildStructurePipeline(mlir::OpPassManager &manager) {
   // Copies of parameters go before raising, so that loops see the parameter itself.
   addOnFunctions(createForwardCopiesPass());
   addOnFunctions(createPromoteCellsPass());
+  // An accumulator that is written through a temporary would be a recurrence of two statements.
+  addOnFunctions(createFuseInLoopsPass());
   addOnFunctions(createRaiseLoopsPass());
   addCleanUp();
   // Producers are inlined before copies are forwarded: a fused producer needs no destination.
@@ -28,6 +30,8 @@ void buildStructurePipeline(mlir::OpPassManager &manager) {
   addOnFunctions(createRemoveDeadBuffersPass());
   // What is unrolled could not be raised any more.
   addOnFunctions(createUnrollLoopsPass());
+  // What is fused no more.
+  addOnFunctions(createSplitPositionsPass());
   addCleanUp();
   // Of what is left as it is now.
   addOnFunctions(createMarkParallelPass());
@@ -41,6 +45,7 @@ void registerTransformPasses() {
   mlir::registerPass(createPromoteCellsPass);
   mlir::registerPass(createRaiseLoopsPass);
   mlir::registerPass(createRemoveDeadBuffersPass);
+  mlir::registerPass(createSplitPositionsPass);
   mlir::registerPass(createUnrollLoopsPass);
   mlir::PassPipelineRegistration<>("structure", "Kernel form to structured form",
                                    buildStructurePipeline);

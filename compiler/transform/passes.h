@@ -17,10 +17,12 @@ namespace pyasc {
 // Each pass is described at the head of its file.
 std::unique_ptr<mlir::Pass> createForwardCopiesPass();     // forward_copies.cc
 std::unique_ptr<mlir::Pass> createFuseElementwisePass();   // fuse_elementwise.cc
+std::unique_ptr<mlir::Pass> createFuseInLoopsPass();       // fuse_elementwise.cc
 std::unique_ptr<mlir::Pass> createRemoveDeadBuffersPass(); // remove_dead_buffers.cc
 std::unique_ptr<mlir::Pass> createPromoteCellsPass();      // promote_cells.cc
 std::unique_ptr<mlir::Pass> createRaiseLoopsPass();        // raise_loops.cc
 std::unique_ptr<mlir::Pass> createUnrollLoopsPass();       // unroll_loops.cc
+std::unique_ptr<mlir::Pass> createSplitPositionsPass();    // split_positions.cc
 std::unique_ptr<mlir::Pass> createMarkParallelPass();      // mark_parallel.cc
 
 // Appends the whole pipeline to `manager`, which must be anchored on builtin.module. After it the

@@ -15,6 +15,7 @@
 #include "compiler/transform/expand_tensors.h"
 #include "compiler/transform/pass_counts.h"
 #include "compiler/transform/passes.h"
+#include "mlir/Dialect/Affine/Analysis/LoopAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -59,6 +60,31 @@ public:
       nest = Nest::analyse(loop, reason);
       makePlan(cache);
     } while (contractScalarCells());
+    return true;
+  }
+
+  // Plans the loop with its outermost `count` loops inside of the serial ones, when no iteration of
+  // them depends on another. False, with the reason, when they cannot go there.
+  bool planSunk(unsigned count, std::string &reason) {
+    if (isEmpty)
+      return false;
+    ProofCache cache;
+    computePins(*nest, cache);
+    std::vector<std::optional<Update>> updates;
+    for (const Statement &statement : nest->statements) {
+      updates.push_back(matchUpdate(*nest, statement));
+      if (!statement.obstacle.empty() || statement.pinnedDepth) {
+        reason = statement.obstacle;
+        return false;
+      }
+    }
+    for (const Dependence &dependence : computeDependences(*nest, updates, cache))
+      if (!dependence.isIndependent && dependence.depth < count)
+        return false;
+    auto isSerial = [](AffineForOp loop) { return !loop->hasAttr(kElementLoop); };
+    if (!nest->sink(count, isSerial))
+      return false;
+    makePlan(cache);
     return true;
   }
 
@@ -165,39 +191,98 @@ private:
   // Raises the loop with the tensor operations in it; when not all that it should, it stays as it
   // was, and `why` says it.
   bool raiseTensors(AffineForOp loop, std::string &why) {
-    SmallVector<Operation *> temporaries;
-    Trial trial(loop);
-    std::string reason;
-    bool isRaised = expandTensors(trial.loop, loop, temporaries, reason) && trial.plan(reason);
-    if (isRaised && isWorthKeeping(trial, loop->hasAttr(ir::AscDialect::kParallel), reason)) {
-      finish(trial);
-      return true;
-    }
-    why = reason;
-    trial.drop();
-    for (Operation *temporary : temporaries)
-      temporary->erase();
-    return false;
+    auto attempt = [&](unsigned numOwners, llvm::function_ref<bool(Trial &, std::string &)> accept,
+                       std::string &reason) {
+      SmallVector<Operation *> temporaries;
+      Trial trial(loop);
+      if (expandTensors(trial.loop, loop, numOwners, temporaries, reason) && trial.plan(reason) &&
+          accept(trial, reason)) {
+        finish(trial);
+        return true;
+      }
+      trial.drop();
+      for (Operation *temporary : temporaries)
+        temporary->erase();
+      return false;
+    };
+    bool isParallel = loop->hasAttr(ir::AscDialect::kParallel);
+    auto isWhole = [&](Trial &trial, std::string &reason) {
+      return isAllRaised(trial, isParallel, reason);
+    };
+    auto isSunk = [&](Trial &trial, std::string &reason) {
+      return trial.planSunk(countParallel(loop), reason) && isWorthRounds(trial);
+    };
+    std::string ofRounds;
+    return attempt(~0u, isWhole, why) || attempt(countParallel(loop), isSunk, ofRounds) ||
+           (isParallel && attempt(~0u, isPartlyRaised, ofRounds));
   }
 
-  bool isWorthKeeping(const Trial &trial, bool isParallel, std::string &reason) {
-    for (const PlanNode &node : trial.nodes) {
-      if (node.kind == PlanNode::Kind::Raised) {
-        // The results of all rounds of a serial loop would be kept, to be added up.
-        bool addsUpRounds = llvm::any_of(node.raised->dimensions, [&](const RaisedDimension &d) {
-          return d.isReduction && d.form.mentions(trial.nest->loops[0].variable);
-        });
-        if (!isParallel && addsUpRounds) {
-          reason = "the iterations of the loop add to one tensor";
-          return false;
-        }
-        continue;
+  // The parallel loops that stand right in each other, the first one, of any kind, included.
+  static unsigned countParallel(AffineForOp loop) {
+    unsigned count = 1;
+    while (true) {
+      AffineForOp inner;
+      for (Operation &op : loop.getBody()->without_terminator()) {
+        auto next = dyn_cast<AffineForOp>(op);
+        if (inner || (!next && !isMemoryEffectFree(&op)) ||
+            (next && !next->hasAttr(ir::AscDialect::kParallel)))
+          return count;
+        inner = next ? next : inner;
       }
-      reason = node.reason;
-      if (!isParallel || node.kind == PlanNode::Kind::Kept)
-        return false;
+      if (!inner)
+        return count;
+      loop = inner;
+      ++count;
     }
-    return llvm::any_of(trial.nodes, [](const PlanNode &node) { return node.containsRaised(); });
+  }
+
+  static bool isAllRaised(const Trial &trial, bool isParallel, std::string &reason) {
+    for (const PlanNode &node : trial.nodes) {
+      if (!node.raised) {
+        reason = node.reason;
+        return false;
+      }
+      // The results of all rounds of a serial loop would be kept, to be added up.
+      bool addsUpRounds = llvm::any_of(node.raised->dimensions, [&](const RaisedDimension &d) {
+        return d.isReduction && d.form.mentions(trial.nest->loops[0].variable);
+      });
+      if (!isParallel && addsUpRounds) {
+        reason = "the iterations of the loop add to one tensor";
+        return false;
+      }
+    }
+    return !trial.nodes.empty();
+  }
+
+  // Of a parallel loop: what is left of it stays parallel.
+  static bool isPartlyRaised(const Trial &trial, std::string &) {
+    return llvm::any_of(trial.nodes,
+                        [](const PlanNode &node) { return node.raised.has_value(); }) &&
+           llvm::none_of(trial.nodes,
+                         [](const PlanNode &node) { return node.kind == PlanNode::Kind::Kept; });
+  }
+
+  // Whether nothing but operations is left in the serial loops, each with so much to do that
+  // setting it going for every round is not what takes the time.
+  static bool isWorthRounds(const Trial &trial) {
+    constexpr double leastWork = 1 << 14;
+    double work = 0, operations = 0;
+    auto visitNode = [&](auto &self, const PlanNode &node) -> bool {
+      if (node.kind == PlanNode::Kind::Scalar)
+        return false;
+      if (node.raised && node.depth > 0) {
+        double points = 1;
+        for (unsigned l : innerLoops(*trial.nest, *node.raised))
+          if (AffineForOp loop = trial.nest->loops[l].op; loop.hasConstantBounds())
+            points *= static_cast<double>(affine::getConstantTripCount(loop).value_or(1));
+        work += points;
+        ++operations;
+      }
+      return llvm::all_of(node.children, [&](const PlanNode &child) { return self(self, child); });
+    };
+    return llvm::all_of(trial.nodes,
+                        [&](const PlanNode &node) { return visitNode(visitNode, node); }) &&
+           work >= leastWork * operations;
   }
 
   // `stays` says why tensor operations in the loop were not raised, if there are any.
@@ -232,6 +317,7 @@ private:
       count(node);
       kept += node.kind != PlanNode::Kind::Raised;
     }
+    trial.loop.walk([](AffineForOp loop) { loop->removeAttr(kElementLoop); });
     emitPlan(*trial.nest, trial.nodes);
     trial.original->erase();
   }

@@ -215,3 +215,117 @@ func.func @narrow(%x: memref<64x32xf16>, %y: memref<64xf16>) attributes {asc.ker
   }
   return
 }
+
+// A state that each row carries through serial rounds: the rows go into the rounds.
+// CHECK-LABEL: func.func @states
+// CHECK: %[[H:.*]] = memref.alloc() : memref<256x128xf32>
+// CHECK: linalg.generic {{.*}}["parallel", "parallel"]} outs(%[[H]] : memref<256x128xf32>)
+// CHECK: affine.for %[[T:.*]] = 0 to 10 {
+// CHECK-NOT: affine.for
+// CHECK: linalg.generic {{.*}}["parallel", "parallel"]} {{.*}} outs(%[[H]] : memref<256x128xf32>)
+// CHECK: linalg.generic {{.*}}["parallel", "parallel"]} ins(%[[H]] : memref<256x128xf32>)
+// CHECK: return
+func.func @states(%x: memref<256x10x128xf32>, %y: memref<256x10x128xf32>) attributes {asc.kernel} {
+  %zero = arith.constant 0.0 : f32
+  affine.for %i = 0 to 256 {
+    %h = memref.alloc() : memref<128xf32>
+    linalg.generic {indexing_maps = [#id], iterator_types = ["parallel"]} outs(%h : memref<128xf32>) {
+    ^bb0(%o: f32):
+      linalg.yield %zero : f32
+    }
+    affine.for %t = 0 to 10 {
+      %r = memref.subview %x[%i, %t, 0] [1, 1, 128] [1, 1, 1] : memref<256x10x128xf32> to memref<128xf32, strided<[1], offset: ?>>
+      linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%r : memref<128xf32, strided<[1], offset: ?>>) outs(%h : memref<128xf32>) {
+      ^bb0(%p: f32, %o: f32):
+        %s = arith.addf %p, %o : f32
+        %u = math.exp %s : f32
+        linalg.yield %u : f32
+      }
+      %w = memref.subview %y[%i, %t, 0] [1, 1, 128] [1, 1, 1] : memref<256x10x128xf32> to memref<128xf32, strided<[1], offset: ?>>
+      linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%h : memref<128xf32>) outs(%w : memref<128xf32, strided<[1], offset: ?>>) {
+      ^bb0(%p: f32, %o: f32):
+        linalg.yield %p : f32
+      }
+    }
+  } {asc.parallel}
+  return
+}
+
+// The same with rounds that have little to do for all rows, or that depend on the row.
+// CHECK-LABEL: func.func @few
+// CHECK: affine.for %{{.*}} = 0 to 4 {
+// CHECK: affine.for %{{.*}} = 0 to 10 {
+// CHECK: affine.for %{{.*}} = 0 to 256 {
+// CHECK: affine.for %{{.*}} = 0 to #map
+// CHECK: return
+func.func @few(%x: memref<4x16xf32>, %z: memref<256x128xf32>) attributes {asc.kernel} {
+  affine.for %i = 0 to 4 {
+    affine.for %t = 0 to 10 {
+      %r = memref.subview %x[%i, 0] [1, 16] [1, 1] : memref<4x16xf32> to memref<16xf32, strided<[1], offset: ?>>
+      linalg.generic {indexing_maps = [#id], iterator_types = ["parallel"]} outs(%r : memref<16xf32, strided<[1], offset: ?>>) {
+      ^bb0(%o: f32):
+        %u = math.exp %o : f32
+        linalg.yield %u : f32
+      }
+    }
+  } {asc.parallel}
+  affine.for %i = 0 to 256 {
+    affine.for %t = 0 to affine_map<(d0) -> (d0 + 1)>(%i) {
+      %r = memref.subview %z[%i, 0] [1, 128] [1, 1] : memref<256x128xf32> to memref<128xf32, strided<[1], offset: ?>>
+      linalg.generic {indexing_maps = [#id], iterator_types = ["parallel"]} outs(%r : memref<128xf32, strided<[1], offset: ?>>) {
+      ^bb0(%o: f32):
+        %u = math.exp %o : f32
+        linalg.yield %u : f32
+      }
+    }
+  } {asc.parallel}
+  return
+}
+
+// Rows that touch each other in the rounds stay.
+// CHECK-LABEL: func.func @neighbours
+// CHECK: affine.for %{{.*}} = 0 to 255 {
+// CHECK: affine.for %{{.*}} = 0 to 10 {
+// CHECK: return
+func.func @neighbours(%x: memref<256x128xf32>) attributes {asc.kernel} {
+  affine.for %i = 0 to 255 {
+    affine.for %t = 0 to 10 {
+      %n = affine.apply affine_map<(d0) -> (d0 + 1)>(%i)
+      %r = memref.subview %x[%n, 0] [1, 128] [1, 1] : memref<256x128xf32> to memref<128xf32, strided<[1], offset: ?>>
+      %w = memref.subview %x[%i, 0] [1, 128] [1, 1] : memref<256x128xf32> to memref<128xf32, strided<[1], offset: ?>>
+      linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%r : memref<128xf32, strided<[1], offset: ?>>) outs(%w : memref<128xf32, strided<[1], offset: ?>>) {
+      ^bb0(%p: f32, %o: f32):
+        %s = arith.addf %p, %o : f32
+        linalg.yield %s : f32
+      }
+    }
+  }
+  return
+}
+
+// Sums of blocks are sums of rows in another shape.
+// CHECK-LABEL: func.func @sums
+// CHECK: %[[X:.*]] = memref.expand_shape %{{.*}} {{\[\[}}0, 1]] output_shape [16, 8] : memref<128xf32> into memref<16x8xf32>
+// CHECK-NOT: affine.for
+// CHECK: linalg.generic {{.*}}["parallel", "reduction"]} ins(%[[X]] : memref<16x8xf32>)
+// CHECK: return
+func.func @sums(%x: memref<128xf32>, %y: memref<16xf32>) attributes {asc.kernel} {
+  %zero = arith.constant 0.0 : f32
+  affine.for %i = 0 to 16 {
+    %n = memref.alloc() : memref<f32>
+    linalg.generic {indexing_maps = [#unit], iterator_types = []} outs(%n : memref<f32>) {
+    ^bb0(%o: f32):
+      linalg.yield %zero : f32
+    }
+    %f = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
+    %r = memref.subview %x[%f] [8] [1] : memref<128xf32> to memref<8xf32, strided<[1], offset: ?>>
+    linalg.generic {indexing_maps = [#id, #none], iterator_types = ["reduction"]} ins(%r : memref<8xf32, strided<[1], offset: ?>>) outs(%n : memref<f32>) {
+    ^bb0(%p: f32, %o: f32):
+      %s = arith.addf %o, %p : f32
+      linalg.yield %s : f32
+    }
+    %sum = affine.load %n[] : memref<f32>
+    affine.store %sum, %y[%i] : memref<16xf32>
+  } {asc.parallel}
+  return
+}

@@ -60,7 +60,7 @@ class RowLoop(Family):
     def statement(self):
         r = self.random
         kinds = [self.bind] * 5 + [self.store] * 3 + [self.scalar_store, self.accumulate, self.local, self.inner_loop,
-                                                      self.guarded, self.both]
+                                                      self.guarded, self.both, self.recurrence, self.recurrence, self.block_sums]
         return r.choice(kinds)()
 
     def bind(self):
@@ -102,6 +102,29 @@ class RowLoop(Family):
     def guarded(self):
         return [f"if {self.first} {self.random.choice(('<', '>=', '=='))} {self.random.choice((0, 1, 2, 4))}:",
                 "    " + self.random.choice((self.store, self.accumulate, self.scalar_store))()[0]]
+
+    def recurrence(self):
+        """A serial loop in the parallel ones: a state that each round reads, numbers and sums beside it."""
+        r = self.random
+        h, k, t = self.var(), self.var(), self.var()
+        shape = f"({', '.join(map(str, self.row))},)"
+        lines = [f"{h} = asc.local({shape}, asc.{self.dtype})", f"{h}[...] = {self.tensor()}",
+                 f"for {k} in range({r.choice((2, 3, 4))}):"]
+        inside = [f"{t} = {r.choice((f'{h} + {self.V}[{k}]', f'abs({h})', f'{h} - asc.max({h}, axis=0)', self.tensor()))}",
+                  f"{h}[...] = {r.choice((f'{t} - {self.operand()}', f'asc.maximum({t}, {self.V}[{k}])', f'{t} * {self.scale()}'))}"]
+        if r.random() < .4:
+            inside.append(f"{self.Y}[{self.at}] += {r.choice((h, t))}")
+        if r.random() < .3:
+            inside.append(f"{self.S}[{self.number}] += asc.sum({h})")
+        self.temporaries.append(h)
+        return lines + ["    " + s for s in inside]
+
+    def block_sums(self):
+        """Sums of blocks of a vector, block after block."""
+        t, k, T = self.var(), self.var(), self.row[0]
+        if len(self.row) != 1 or T < 2 or T % 2:
+            return self.store()
+        return [f"for {k} in range(2):", f"    {self.S}[{self.number}] += asc.sum({self.W}[{k} * {T // 2}:({k} + 1) * {T // 2}])"]
 
     # ---- expressions ----
 
