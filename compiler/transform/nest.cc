@@ -1,6 +1,7 @@
 #include "compiler/transform/nest.h"
 
 #include "compiler/transform/convert_branches.h"
+#include "compiler/transform/expand_tensors.h"
 #include "mlir/Dialect/Affine/IR/AffineValueMap.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,6 +25,9 @@ namespace {
 constexpr int64_t kMaxCoefficient = int64_t(1) << 40;
 constexpr unsigned kMaxStatements = 96;
 constexpr unsigned kMaxLoops = 48;
+// Loops that stand for tensor operations know nothing of each other, so that more of them are
+// borne.
+constexpr unsigned kMaxElementLoops = 192;
 
 bool isSmall(const LinearForm &form) {
   return std::abs(form.constant) < kMaxCoefficient &&
@@ -482,9 +486,13 @@ bool Nest::visit(Block &block, llvm::SmallVectorImpl<unsigned> &enclosing,
   for (Operation &op : block) {
     places[&op] = {llvm::to_vector<6>(enclosing), llvm::to_vector<1>(guards), nextPosition++};
     if (auto loop = dyn_cast<AffineForOp>(op)) {
-      if (loop.getNumIterOperands() != 0 || loops.size() >= kMaxLoops) {
-        reason = loops.size() >= kMaxLoops ? "the nest has too many loops"
-                                           : "a loop carries values besides memory";
+      const auto authored = llvm::count_if(loops, [](const NestLoop &known) {
+        return !AffineForOp(known.op)->hasAttr(kElementLoop);
+      });
+      const bool isTooMuch = loops.size() >= kMaxElementLoops ||
+                             (authored >= kMaxLoops && !loop->hasAttr(kElementLoop));
+      if (loop.getNumIterOperands() != 0 || isTooMuch) {
+        reason = isTooMuch ? "the nest has too many loops" : "a loop carries values besides memory";
         return false;
       }
       if (!addLoop(loop, reason))

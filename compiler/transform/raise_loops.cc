@@ -206,15 +206,22 @@ private:
       return false;
     };
     bool isParallel = loop->hasAttr(ir::AscDialect::kParallel);
+    // What the first attempt shows of the others; it may fail for temporaries of all rounds.
+    bool hasRounds = true, hasParts = false;
     auto isWhole = [&](Trial &trial, std::string &reason) {
+      hasRounds = llvm::count_if(trial.nest->loops, [](const NestLoop &known) {
+                    return !AffineForOp(known.op)->hasAttr(kElementLoop);
+                  }) > countParallel(loop);
+      hasParts = isParallel && isPartlyRaised(trial, reason);
       return isAllRaised(trial, isParallel, reason);
     };
     auto isSunk = [&](Trial &trial, std::string &reason) {
       return trial.planSunk(countParallel(loop), reason) && isWorthRounds(trial);
     };
     std::string ofRounds;
-    return attempt(~0u, isWhole, why) || attempt(countParallel(loop), isSunk, ofRounds) ||
-           (isParallel && attempt(~0u, isPartlyRaised, ofRounds));
+    return attempt(~0u, isWhole, why) ||
+           (hasRounds && attempt(countParallel(loop), isSunk, ofRounds)) ||
+           (hasParts && attempt(~0u, isPartlyRaised, ofRounds));
   }
 
   // The parallel loops that stand right in each other, the first one, of any kind, included.

@@ -40,6 +40,15 @@ def softmax_of_scores(q, k, v):
     return softmax(s.reshape(-1, s.shape[-1])).reshape(s.shape) @ v
 
 
+LAYER = ("h = asc.layer_norm({x}, g, g)", "q = asc.matmul(h, wq)", "k = asc.matmul(h, wk)", "v = asc.matmul(h, wv)",
+         "p = asc.softmax(asc.matmul(q, {k}) * 0.125)", "a = {x} + asc.matmul(asc.matmul(p, v), wo)",
+         "n = asc.layer_norm(a, g, g)", "{y} = a + asc.matmul(asc.maximum(asc.matmul(n, w1), 0.0), w2)")
+
+
+def layer(**places):
+    return [line.format(**places) for line in LAYER]
+
+
 # (name, types, small, whole form, forms in loops, reference)
 PAIRS = [
     ("bias", *with_row("b"), kernel("x b y", "y[:] = x + b"),
@@ -109,6 +118,11 @@ PAIRS = [
              "        y[i * 64:(i + 1) * 64, j * 64:(j + 1) * 64] = \\",
              "            asc.matmul(q[i * 64:(i + 1) * 64], k[:, j * 64:(j + 1) * 64])")],
      lambda q, k, **_: q @ k),
+    ("transformer's layer", {"x": half(8, 128, 64), "y": half(8, 128, 64), "g": half(64), "w1": half(64, 256),
+                             "w2": half(256, 64), **{w: half(64, 64) for w in ("wq", "wk", "wv", "wo")}}, [],
+     kernel("x wq wk wv wo g w1 w2 y", *layer(x="x", k="k.transpose(0, 2, 1)", y="y[:]")),
+     [kernel("x wq wk wv wo g w1 w2 y", "for b in asc.parallel_for(x.shape[0]):",
+             *("    " + line for line in layer(x="x[b]", k="k.T", y="y[b]")))], None),
 ]
 
 

@@ -12,12 +12,12 @@ class RowLoop(Family):
         self.row = tuple(r.choice((1, 2, 3, 4, 5, 7, 8, 16, 17)) for _ in range(r.choice((1, 1, 1, 2, 2, 3))))
         if len(self.row) == 2 and r.random() < .4:
             self.row = (self.row[0],) * 2
-        self.variables_ = []
         heads, lead = self.make_heads()
         X, Y, W, S, A, V = (self.name() for _ in range(6))
         self.X, self.Y, self.W, self.S, self.A, self.V = X, Y, W, S, A, V
         self.temporaries = []
-        body = [s for _ in range(r.randint(1, 5)) for s in self.statement()]
+        statements = r.randint(1, 5) if r.random() < .95 else 12
+        body = [s for _ in range(statements) for s in self.statement()]
         if not any(s.lstrip().startswith(Y) for s in body):
             body += self.store()
         before = []
@@ -30,6 +30,13 @@ class RowLoop(Family):
         used = "\n".join(body)
         parameters = [p for p in parameters if any(c in used for c in (f"{p[0]}[", f" {p[0]}", f"({p[0]}"))]
         return parameters, before + self.nested(heads, body)
+
+    def var(self):
+        name = next(self.variables, None)
+        if name is None:
+            self.further = getattr(self, "further", 0) + 1
+            name = f"v{self.further}"
+        return name
 
     def make_heads(self):
         """Heads of the loops, and the leading sizes; sets `at`, the place of a row, and `number`, of its loops."""
