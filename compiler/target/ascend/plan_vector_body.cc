@@ -48,11 +48,18 @@ std::optional<TileValue> TileBody::placeOf(Operation &op, llvm::DenseMap<Value, 
   return std::nullopt;
 }
 
-bool TileBody::isIncremented(Operation *tanh) {
-  auto add = tanh->hasOneUse() ? dyn_cast<arith::AddFOp>(*tanh->user_begin()) : arith::AddFOp();
-  if (!add || !tanh->getResult(0).getType().isF32() || add->getBlock() != &body_)
+// The tanh or erf that gives the value; null: another operation does.
+static Operation *sigmoidOf(Value value) {
+  Operation *op = value.getDefiningOp();
+  return isa_and_nonnull<math::TanhOp, math::ErfOp>(op) ? op : nullptr;
+}
+
+bool TileBody::isIncremented(Operation *sigmoid) {
+  auto add =
+      sigmoid->hasOneUse() ? dyn_cast<arith::AddFOp>(*sigmoid->user_begin()) : arith::AddFOp();
+  if (!add || !sigmoid->getResult(0).getType().isF32() || add->getBlock() != &body_)
     return false;
-  Value other = add.getLhs() == tanh->getResult(0) ? add.getRhs() : add.getLhs();
+  Value other = add.getLhs() == sigmoid->getResult(0) ? add.getRhs() : add.getLhs();
   return matchPattern(other, m_OneFloat());
 }
 
@@ -71,12 +78,12 @@ static FloatAttr constantFactor(Operation *op, Value &other) {
   return {};
 }
 
-Operation *TileBody::quotientOf(Operation *tanh) {
-  if (!isIncremented(tanh))
+Operation *TileBody::quotientOf(Operation *sigmoid) {
+  if (!isIncremented(sigmoid))
     return nullptr;
-  Operation *sum = *tanh->user_begin();
+  Operation *sum = *sigmoid->user_begin();
   auto product = sum->hasOneUse() ? dyn_cast<arith::MulFOp>(*sum->user_begin()) : arith::MulFOp();
-  if (!product || product->getBlock() != &body_ || !tiles_.contains(tanh->getResult(0)))
+  if (!product || product->getBlock() != &body_ || !tiles_.contains(sigmoid->getResult(0)))
     return nullptr;
   Value other = product.getLhs() == sum->getResult(0) ? product.getRhs() : product.getLhs();
   Operation *scaled = other.getDefiningOp();
@@ -94,6 +101,8 @@ double TileBody::scaleOf(Operation *product) {
   if (product->getBlock() != &body_ || !product->hasOneUse() || !constantFactor(product, rest))
     return 1;
   Operation *user = *product->user_begin();
+  if (isa<math::ErfOp>(user))
+    return isIncremented(user) && tiles_.contains(product->getResult(0)) ? kErfScale : 1;
   if (isa<math::TanhOp>(user)) {
     // A factor this large could overflow when it is doubled.
     bool fits = std::abs(constantFactor(product, rest).getValueAsDouble()) <= 0x1p126;
@@ -103,7 +112,7 @@ double TileBody::scaleOf(Operation *product) {
     for (Value factor : user->getOperands())
       if (auto sum = factor.getDefiningOp<arith::AddFOp>())
         for (Value part : sum->getOperands())
-          if (auto tanh = part.getDefiningOp<math::TanhOp>(); tanh && quotientOf(tanh) == user)
+          if (Operation *sigmoid = sigmoidOf(part); sigmoid && quotientOf(sigmoid) == user)
             return 2;
   return 1;
 }
@@ -311,14 +320,17 @@ FailureOr<TileValue> TileBody::computeFloat(Operation *op, const TileValue *into
 
   if (isa<arith::AddFOp>(op))
     for (Value sum : op->getOperands())
-      if (auto tanh = sum.getDefiningOp<math::TanhOp>(); tanh && isIncremented(tanh))
+      if (Operation *sigmoid = sigmoidOf(sum); sigmoid && isIncremented(sigmoid))
         return value(sum);
-  if (isa<math::TanhOp>(op) && isIncremented(op)) {
+  if (sigmoidOf(op->getResult(0)) && isIncremented(op)) {
+    bool isErf = isa<math::ErfOp>(op);
     Operation *argument = op->getOperand(0).getDefiningOp();
     TileValue scaled = in[0];
     if (!argument || scaleOf(argument) == 1)
-      scaled = code_.scalarOp(Scalar::muls, scaled, code_.constant(type, -2));
-    return emitOnePlusTanh(code_, scaled, quotientOf(op) != nullptr);
+      scaled = code_.scalarOp(Scalar::muls, scaled, code_.constant(type, isErf ? kErfScale : -2));
+    bool reciprocal = quotientOf(op) != nullptr;
+    return isErf ? emitOnePlusErf(code_, std::move(scaled), reciprocal)
+                 : emitOnePlusTanh(code_, scaled, reciprocal);
   }
   if (isa<arith::MulFOp>(op)) {
     Value rest;
@@ -332,7 +344,7 @@ FailureOr<TileValue> TileBody::computeFloat(Operation *op, const TileValue *into
     for (auto [i, factor] : llvm::enumerate(op->getOperands()))
       if (auto sum = factor.getDefiningOp<arith::AddFOp>())
         for (Value part : sum->getOperands())
-          if (auto tanh = part.getDefiningOp<math::TanhOp>(); tanh && quotientOf(tanh) == op)
+          if (Operation *sigmoid = sigmoidOf(part); sigmoid && quotientOf(sigmoid) == op)
             return finish(code_.binary(Binary::div, in[1 - i], in[i], direct));
   }
   if (auto binary = floatBinary(op))

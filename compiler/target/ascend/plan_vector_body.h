@@ -54,13 +54,13 @@ private:
 
   // An operand of `op` that is used for the last time and whose place the result can take.
   std::optional<TileValue> placeOf(mlir::Operation &op, llvm::DenseMap<mlir::Value, int> &left);
-  // Results of tanh that hold 1 + tanh, since nothing else is wanted.
-  bool isIncremented(mlir::Operation *tanh);
+  // Results of tanh or erf that hold one more, since nothing else is wanted.
+  bool isIncremented(mlir::Operation *sigmoid);
   // The product c * q * (1 + tanh(u)) that is all the tanh is wanted for: it becomes a quotient,
-  // 2 c q / (1 + exp(-2 u)). Null: there is none.
-  mlir::Operation *quotientOf(mlir::Operation *tanh);
-  // The power of two by which the one user of a product with a constant wants it multiplied; 1: it
-  // is wanted as it is.
+  // 2 c q / (1 + exp(-2 u)). So does that of erf. Null: there is none.
+  mlir::Operation *quotientOf(mlir::Operation *sigmoid);
+  // The number by which the one user of a product with a constant wants it multiplied; 1: it is
+  // wanted as it is.
   double scaleOf(mlir::Operation *product);
 
   TileCode &code_;
@@ -76,6 +76,9 @@ mlir::FailureOr<TileValue> emitMathFunction(TileCode &code, mlir::Operation *op,
                                             const TileValue *into);
 // 1 + tanh(x) of an f32 tile, or only 2 / (1 + tanh(x)), given -2 x.
 TileValue emitOnePlusTanh(TileCode &code, const TileValue &minusTwoX, bool reciprocal);
+// The same of erf, from kErfScale times its argument.
+inline constexpr double kErfScale = -0.31635614878489327;
+TileValue emitOnePlusErf(TileCode &code, TileValue scaled, bool reciprocal);
 
 } // namespace pyasc::npu
 

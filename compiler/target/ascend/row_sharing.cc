@@ -79,8 +79,11 @@ private:
   llvm::DenseMap<Value, unsigned> numbers_;
 };
 
-// Where the body has a tanh, its neighbours need not hold their own values (plan_vector_body.cc).
-bool isShareable(Block *body) { return body->getOps<math::TanhOp>().empty(); }
+// Where the body has a tanh or erf, its neighbours need not hold their own values
+// (plan_vector_body.cc).
+bool isShareable(Block *body) {
+  return body->getOps<math::TanhOp>().empty() && body->getOps<math::ErfOp>().empty();
+}
 
 bool isShareable(Operation *op) {
   return op->getNumResults() == 1 && isa<FloatType>(op->getResult(0).getType()) &&
