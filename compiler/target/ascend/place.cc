@@ -62,32 +62,28 @@ public:
       function.walk([&](InstructionOpInterface op) {
         if (op.getPipe() != Pipe::V)
           return;
-        SmallVector<BufferOp, 2> reads;
-        BufferOp write;
-        for (const Access &access : op.getAccesses()) {
-          Value memory = access.memory();
-          if (auto slot = memory.getDefiningOp<SlotOp>())
-            memory = slot.getBuffer();
-          auto buffer = memory.getDefiningOp<BufferOp>();
-          if (!buffer)
-            continue;
-          if (access.write)
-            write = buffer;
-          else
-            reads.push_back(buffer);
-        }
+        auto [reads, write] = buffersOf(op);
         // Otherwise what is read lies as what is written does, block by block.
         if (!together && write && (reads.size() > 1 || isa<VCastOp>(op.getOperation())))
           for (BufferOp read : reads)
-            if (read != write) {
-              ++met[{read, write}];
-              ++met[{write, read}];
-            }
+            meet(read, write);
         if (together && isa<VBinaryOp, VColBinaryOp>(op.getOperation()) && reads.size() == 2)
           relate(reads[0], reads[1], 1);
         else if (!together && reads.size() == 1 && write)
           relate(reads[0], write, 0);
       });
+    // Where others had their way with the halves.
+    function.walk([&](InstructionOpInterface op) {
+      if (op.getPipe() != Pipe::V || isa<VCastOp>(op.getOperation()))
+        return;
+      auto [reads, write] = buffersOf(op);
+      if (reads.size() != 1 || !write)
+        return;
+      auto [rootA, halfA] = find(reads[0]);
+      auto [rootB, halfB] = find(write);
+      if (rootA == rootB && halfA != halfB)
+        meet(reads[0], write);
+    });
   }
 
   // How often an instruction writes one of the two while it reads the other where it is, in a
@@ -101,6 +97,35 @@ public:
   }
 
 private:
+  struct Buffers {
+    SmallVector<BufferOp, 2> reads;
+    BufferOp write;
+  };
+
+  static Buffers buffersOf(InstructionOpInterface op) {
+    Buffers result;
+    for (const Access &access : op.getAccesses()) {
+      Value memory = access.memory();
+      if (auto slot = memory.getDefiningOp<SlotOp>())
+        memory = slot.getBuffer();
+      auto buffer = memory.getDefiningOp<BufferOp>();
+      if (!buffer)
+        continue;
+      if (access.write)
+        result.write = buffer;
+      else
+        result.reads.push_back(buffer);
+    }
+    return result;
+  }
+
+  void meet(BufferOp read, BufferOp write) {
+    if (read == write)
+      return;
+    ++met[{read, write}];
+    ++met[{write, read}];
+  }
+
   // The representative and the half relative to it.
   std::pair<Operation *, int> find(Operation *buffer) {
     int half = 0;

@@ -18,6 +18,10 @@ constexpr int64_t kLongRow = 512;
 constexpr int64_t kShortTile = 256;
 // Elements from which longer tiles gain little; they leave room to overlap transfers and work.
 constexpr int64_t kGoodTile = 4096;
+// Two tiles of f32, or both slots of one, fill the last of UB's three banks, which is the smallest:
+// there is room to lay what meets in an instruction into banks of its own. That is worth more than
+// tiles up to a seventh longer.
+constexpr int64_t kBankTile = 7104;
 // Tiles a core should have, so that transfers hide behind work.
 constexpr int64_t kGoodRounds = 4;
 constexpr int64_t kLineElements = 512;
@@ -122,6 +126,8 @@ FailureOr<Tiling> chooseTiling(const VectorNest &nest, const VectorLoops &loops,
                           [&](int64_t n) { return fits(1, n * kPitchUnit, size.blocks); });
   if (units < 1)
     return failure();
+  if (loops.row < 0 && !reduces && 7 * units * kPitchUnit < 8 * kBankTile)
+    units = std::min(units, kBankTile / kPitchUnit);
   size.pitch = units * kPitchUnit;
 
   int64_t blockTiles = ceilDiv(extents.block, size.blocks);

@@ -249,3 +249,32 @@ func.func @tanh_factor(%x: memref<4096xf32>, %y: memref<4096xf32>, %z: memref<40
   }
   return
 }
+
+// -----
+
+// 1 + erf(x) is a quotient too, of a polynomial's exponential; what scales x takes its factor.
+// CHECK-LABEL: func.func @erf_incremented
+// CHECK: npu.vscalar{{ +}}muls
+// CHECK-NOT: npu.vscalar{{ +}}muls
+// CHECK: npu.vunary{{ +}}exp
+// CHECK: npu.vscalar{{ +}}adds
+// CHECK: npu.vbinary{{ +}}div
+// CHECK-NOT: npu.vbinary
+// CHECK: return
+#id = affine_map<(d0) -> (d0)>
+func.func @erf_incremented(%x: memref<4096xf32>, %y: memref<4096xf32>) attributes {asc.kernel} {
+  %half = arith.constant 0.5 : f32
+  %root = arith.constant 0.70710678118 : f32
+  %one = arith.constant 1.0 : f32
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+    ins(%x : memref<4096xf32>) outs(%y : memref<4096xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %0 = arith.mulf %a, %half : f32
+    %1 = arith.mulf %a, %root : f32
+    %2 = math.erf %1 : f32
+    %3 = arith.addf %2, %one : f32
+    %4 = arith.mulf %0, %3 : f32
+    linalg.yield %4 : f32
+  }
+  return
+}
