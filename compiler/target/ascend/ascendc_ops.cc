@@ -179,10 +179,12 @@ void Instruction::slot(SlotOp op) {
   int64_t elements = buffer.slotBytes() / bytesOf(elementOf(op.getBuffer()));
   std::string stem = p.use(op.getBuffer());
   std::string name = p.fresh(stem + "_slot");
-  std::string which = buffer.getDepth() == 1 ? "0"
-                                             : "(" + p.use(op.getIteration()) + " % " +
-                                                   std::to_string(buffer.getDepth()) + ") * " +
-                                                   std::to_string(elements);
+  std::string which = "(" + p.use(op.getIteration()) + " % " + std::to_string(buffer.getDepth()) +
+                      ") * " + std::to_string(elements);
+  if (buffer.getDepth() == 1)
+    which = "0";
+  else if (auto iteration = getConstantIntValue(op.getIteration()); iteration && *iteration >= 0)
+    which = std::to_string(*iteration % buffer.getDepth() * elements);
   p.line("LocalTensor<" + elementType(op.getBuffer()) + "> " + name + " = " + stem + "[" + which +
          "];");
   p.name(op, name);
