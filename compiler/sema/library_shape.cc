@@ -422,22 +422,29 @@ Value EmitTake(Emitter &e, const BoundCall &call) {
   Value out = e.NewTensor(range, x.dtype, shape);
   if (out.IsInvalid())
     return out;
-  auto count = static_cast<std::ptrdiff_t>(at_shape.size());
-  e.LoopNest(range, shape, [&](const std::vector<Value> &at) {
-    Value index = indices;
-    if (count > 0)
-      index = e.Subscript(
-          call.where[1], indices,
-          Value::TupleOf(std::vector<Value>(at.begin() + axis, at.begin() + axis + count)));
-    std::vector<Value> key(at.begin(), at.begin() + axis);
-    key.push_back(index);
-    key.insert(key.end(), at.begin() + axis + count, at.end());
-    Value element = e.Subscript(range, x, Value::TupleOf(key));
-    if (element.IsInvalid())
-      return;
-    Value place = at.empty() ? out : e.View(range, out, Value::TupleOf(at));
-    e.StoreElement(range, place, element);
-  });
+  // What lies behind the axis is copied as a whole.
+  const size_t count = at_shape.size(), behind = from.size() - static_cast<size_t>(axis) - 1;
+  const std::vector<int64_t> named(shape.begin(),
+                                   shape.end() - static_cast<std::ptrdiff_t>(behind));
+  e.LoopNest(
+      range, named,
+      [&](const std::vector<Value> &at) {
+        Value index = indices;
+        if (count > 0)
+          index = e.Subscript(call.where[1], indices,
+                              Value::TupleOf(std::vector<Value>(at.begin() + axis, at.end())));
+        std::vector<Value> key(at.begin(), at.begin() + axis);
+        key.push_back(index);
+        Value part = e.Subscript(range, x, Value::TupleOf(key));
+        if (part.IsInvalid())
+          return;
+        Value place = at.empty() ? out : e.View(range, out, Value::TupleOf(at));
+        if (behind == 0)
+          e.StoreElement(range, place, part);
+        else
+          e.CopyInto(range, place, part);
+      },
+      /*parallel=*/true);
   return shape.empty() ? e.LoadElement(range, out) : out;
 }
 

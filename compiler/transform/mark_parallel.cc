@@ -2,15 +2,22 @@
 //
 // In: structured form. Out: the same; an affine.for at the top level that was left as a loop, and
 // of whose iterations no two touch an element that one of them writes, has asc.parallel. So the
-// rows of a recurrence within each row go to all cores. Tensors of one element that only loops use
-// are cells now, which each iteration may have for itself.
+// rows of a recurrence within each row go to all cores, and those that each copy a row from where
+// an index in memory says. Tensors of one element that only loops use are cells now, which each
+// iteration may have for itself.
 #include "compiler/transform/cells.h"
 #include "compiler/transform/dependence.h"
 #include "compiler/transform/pass_counts.h"
 #include "compiler/transform/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/MapVector.h"
 
 #include "compiler/ir/asc_dialect.h"
 
@@ -64,6 +71,113 @@ void makeCells(Block &entry) {
   }
 }
 
+// How an access uses a dimension of its tensor: at the loop's variable plus `offset`.
+struct OwnRow {
+  unsigned dimension;
+  int64_t offset;
+  bool operator==(const OwnRow &) const = default;
+};
+
+// The dimensions in which `op`, a load or a store, is at a place of the iteration's own.
+SmallVector<OwnRow> ownRows(Operation *op, Value variable) {
+  SmallVector<OwnRow> rows;
+  AffineMap affineMap;
+  ValueRange operands;
+  if (auto load = dyn_cast<affine::AffineLoadOp>(op))
+    affineMap = load.getAffineMap(), operands = load.getMapOperands();
+  else if (auto store = dyn_cast<affine::AffineStoreOp>(op))
+    affineMap = store.getAffineMap(), operands = store.getMapOperands();
+  if (affineMap) {
+    for (auto [k, result] : llvm::enumerate(affineMap.getResults())) {
+      AffineExpr expr = result;
+      int64_t offset = 0;
+      if (auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+          sum && sum.getKind() == AffineExprKind::Add && isa<AffineConstantExpr>(sum.getRHS())) {
+        offset = cast<AffineConstantExpr>(sum.getRHS()).getValue();
+        expr = sum.getLHS();
+      }
+      if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && operands[dim.getPosition()] == variable)
+        rows.push_back({static_cast<unsigned>(k), offset});
+    }
+    return rows;
+  }
+  if (auto load = dyn_cast<memref::LoadOp>(op))
+    operands = load.getIndices();
+  else if (auto store = dyn_cast<memref::StoreOp>(op))
+    operands = store.getIndices();
+  for (auto [k, index] : llvm::enumerate(operands))
+    if (index == variable)
+      rows.push_back({static_cast<unsigned>(k), 0});
+  return rows;
+}
+
+// A copy of a part to another.
+bool isCopy(linalg::GenericOp op) {
+  return op.getNumDpsInputs() == 1 && op.getNumDpsInits() == 1 &&
+         op.getBody()->getTerminator()->getOperand(0) == op.getBody()->getArgument(0) &&
+         llvm::hasSingleElement(op.getBody()->getOperations());
+}
+
+// Whether everything that an iteration writes lies in rows of its own, which no other one reads or
+// writes, wherever it reads the rest: enough where Nest sees too little, because an index is read
+// from memory or checked. Products and other work on tensors have better places than one core each.
+bool writesOwnRows(AffineForOp loop) {
+  Value variable = loop.getInductionVar();
+  struct Use {
+    SmallVector<OwnRow> rows;
+    bool write;
+  };
+  llvm::MapVector<Value, SmallVector<Use>> uses;
+  auto viewOf = [&](Value view, bool write) {
+    SmallVector<OwnRow> rows;
+    auto part = view.getDefiningOp<memref::SubViewOp>();
+    if (part && part.getSource() == rootBuffer(view))
+      for (auto [k, offset] : llvm::enumerate(part.getMixedOffsets()))
+        if (offset == OpFoldResult(variable) && isConstantIntValue(part.getMixedSizes()[k], 1))
+          rows.push_back({static_cast<unsigned>(k), 0});
+    uses[rootBuffer(view)].push_back({rows, write});
+  };
+  // The dimensions of a view are its own.
+  auto access = [&](Operation *op, Value memref, bool write) {
+    Value root = rootBuffer(memref);
+    uses[root].push_back({root == memref ? ownRows(op, variable) : SmallVector<OwnRow>(), write});
+  };
+  WalkResult result = loop.getBody()->walk([&](Operation *op) {
+    if (isa<affine::AffineLoadOp, memref::LoadOp>(op)) {
+      access(op, op->getOperand(0), false);
+    } else if (isa<affine::AffineStoreOp, memref::StoreOp>(op)) {
+      access(op, op->getOperand(1), true);
+    } else if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
+      if (!isCopy(generic))
+        return WalkResult::interrupt();
+      viewOf(generic.getDpsInputs()[0], false);
+      viewOf(generic.getDpsInits()[0], true);
+      return WalkResult::skip();
+    } else if (!isa<AffineForOp, affine::AffineIfOp, affine::AffineYieldOp, scf::IfOp, scf::YieldOp,
+                    linalg::YieldOp, ir::CheckOp>(op) &&
+               !isMemoryEffectFree(op)) {
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return false;
+  for (auto &[root, all] : uses) {
+    if (llvm::none_of(all, [](const Use &use) { return use.write; }))
+      continue;
+    for (auto &[other, unused] : uses)
+      if (other != root && !areDistinctBuffers(other, root))
+        return false;
+    const SmallVector<OwnRow> &candidates = all.front().rows;
+    if (llvm::none_of(candidates, [&](const OwnRow &row) {
+          return llvm::all_of(all,
+                              [&](const Use &use) { return llvm::is_contained(use.rows, row); });
+        }))
+      return false;
+  }
+  return true;
+}
+
 struct MarkParallel : PassWrapper<MarkParallel, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MarkParallel)
 
@@ -79,8 +193,11 @@ struct MarkParallel : PassWrapper<MarkParallel, OperationPass<func::FuncOp>> {
       std::string reason;
       ProofCache cache;
       std::optional<Nest> nest = Nest::analyse(loop, reason);
-      if (!nest ||
-          !isOutermostParallel(*nest, [&](Value memref) { return isPrivate(loop, memref); }, cache))
+      const bool parallel =
+          (nest && isOutermostParallel(
+                       *nest, [&](Value memref) { return isPrivate(loop, memref); }, cache)) ||
+          writesOwnRows(loop);
+      if (!parallel)
         continue;
       loop->setAttr(ir::AscDialect::kParallel, UnitAttr::get(&getContext()));
       ++marked;

@@ -28,6 +28,7 @@ void buildStructurePipeline(mlir::OpPassManager &manager) {
   addOnFunctions(createFuseElementwisePass());
   addOnFunctions(createForwardCopiesPass());
   addOnFunctions(createRemoveDeadBuffersPass());
+  addOnFunctions(createRaiseRowCopiesPass());
   // What is unrolled could not be raised any more.
   addOnFunctions(createUnrollLoopsPass());
   // What is fused no more.
@@ -44,6 +45,7 @@ void registerTransformPasses() {
   mlir::registerPass(createFuseElementwisePass);
   mlir::registerPass(createPromoteCellsPass);
   mlir::registerPass(createRaiseLoopsPass);
+  mlir::registerPass(createRaiseRowCopiesPass);
   mlir::registerPass(createRemoveDeadBuffersPass);
   mlir::registerPass(createSplitPositionsPass);
   mlir::registerPass(createUnrollLoopsPass);

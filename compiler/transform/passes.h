@@ -21,6 +21,7 @@ std::unique_ptr<mlir::Pass> createFuseInLoopsPass();       // fuse_elementwise.c
 std::unique_ptr<mlir::Pass> createRemoveDeadBuffersPass(); // remove_dead_buffers.cc
 std::unique_ptr<mlir::Pass> createPromoteCellsPass();      // promote_cells.cc
 std::unique_ptr<mlir::Pass> createRaiseLoopsPass();        // raise_loops.cc
+std::unique_ptr<mlir::Pass> createRaiseRowCopiesPass();    // raise_row_copies.cc
 std::unique_ptr<mlir::Pass> createUnrollLoopsPass();       // unroll_loops.cc
 std::unique_ptr<mlir::Pass> createSplitPositionsPass();    // split_positions.cc
 std::unique_ptr<mlir::Pass> createMarkParallelPass();      // mark_parallel.cc

@@ -12,6 +12,7 @@
 // cells whose memory changes in between. No value and no cell outlives a phase (planScalar looks
 // after the cells that one phase keeps to itself).
 #include "compiler/target/ascend/plan.h"
+#include "compiler/target/ascend/plan_scalar_emit.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
@@ -54,11 +55,23 @@ std::optional<Planner::Rounds> roundsOf(Operation *op) {
                          span <= 0 ? 0 : llvm::divideCeilSigned(span, *step)};
 }
 
+// Of a row that is copied by DMA: to hand it out, and to move it.
+constexpr double kCyclesPerCopiedRow = 100, kCopiedBytesPerCycle = 64;
+
 // Cycles that the scalar unit would take for a step at least; 0 where nothing is known of it.
 double scalarCycles(Operation *step) {
   auto generic = dyn_cast<linalg::GenericOp>(step);
   if (!generic)
     return 0;
+  if (SmallVector<int64_t> ranges = generic.getStaticLoopRanges();
+      isCopy(generic) && !ranges.empty() && ranges.back() >= kShortestCopiedRow) {
+    double rows = 1;
+    for (int64_t extent : ArrayRef(ranges).drop_back())
+      rows *= ShapedType::isDynamic(extent) ? 0 : static_cast<double>(extent);
+    auto type = cast<MemRefType>(generic.getDpsInits()[0].getType());
+    const auto bytes = static_cast<double>(ranges.back() * bytesOf(type.getElementType()));
+    return rows * (kCyclesPerCopiedRow + bytes / kCopiedBytesPerCycle);
+  }
   double accesses = 0; // a reduction may keep its results in registers
   for (OpOperand &operand : generic->getOpOperands())
     if (!generic.isDpsInit(&operand))

@@ -16,6 +16,9 @@ using namespace mlir;
 
 namespace {
 
+// Of UB, for copies of rows: less than any vector core has.
+constexpr int64_t kCopyBytes = int64_t{128} << 10;
+
 std::string describe(Operation *step, int64_t blocks) {
   std::string what;
   if (auto generic = dyn_cast<linalg::GenericOp>(step)) {
@@ -174,6 +177,7 @@ size_t planScalar(Planner &planner, ArrayRef<Operation *> steps, std::string &re
     }
     return true;
   };
+  outside.copyBytes = kCopyBytes;
   PhaseEmitter emitter(phase.builder, &phase.function.front(), std::move(outside));
 
   if (split.divided()) {

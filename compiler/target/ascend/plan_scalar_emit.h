@@ -32,6 +32,13 @@ struct FlatView {
   bool cell = false;
 };
 
+// Elements from which on a row is copied by DMA: for shorter ones the flags around it cost as much
+// as the scalar unit's loads and stores.
+constexpr int64_t kShortestCopiedRow = 32;
+
+// Whether `op` copies a tensor or a part of one as it is.
+bool isCopy(mlir::linalg::GenericOp op);
+
 class PhaseEmitter {
 public:
   // How the phase reaches what lives outside of it. Each callback is asked once a value.
@@ -46,6 +53,8 @@ public:
     // The number of elements between the copies of a tensor that each core owns for itself, or 0
     // for a tensor that all cores share.
     std::function<int64_t(mlir::Value tensor)> privateStride;
+    // Bytes of UB that copies of rows may take for themselves; 0: all copies go element by element.
+    int64_t copyBytes = 0;
   };
 
   // `entry` is the (terminated or open) entry block of the phase function; `builder` inserts the
@@ -96,6 +105,10 @@ private:
   mlir::LogicalResult emitAffineFor(mlir::affine::AffineForOp op);
   mlir::LogicalResult emitAffineIf(mlir::affine::AffineIfOp op);
   mlir::LogicalResult emitCopy(mlir::memref::CopyOp op);
+  // The same by DMA, through UB, where the last dimensions are long rows that lie dense in both;
+  // the leading `given.size()` dimensions are at those places. False: nothing was emitted.
+  bool emitRowCopy(mlir::Location loc, const FlatView &source, const FlatView &target,
+                   mlir::ValueRange given);
   mlir::LogicalResult emitAtomic(mlir::memref::AtomicRMWOp op);
   mlir::LogicalResult emitCheck(mlir::Operation *op);
   mlir::LogicalResult emitPrint(ir::PrintOp print);

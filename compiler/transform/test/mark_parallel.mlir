@@ -43,7 +43,7 @@ func.func @rows(%x: memref<64x32xf32>, %y: memref<64x32xf32>, %z: memref<64x32xf
 }
 
 // What keeps an order: the row before, a sum in one place, a place that the last iteration keeps, a
-// variable that goes on or that is read afterwards, an index from memory, a check.
+// variable that goes on or that is read afterwards, an index from memory.
 // CHECK-LABEL: func.func @ordered
 // CHECK-NOT: asc.parallel
 func.func @ordered(%x: memref<64xf32>, %y: memref<64x32xf32>, %p: memref<64xi64>)
@@ -90,6 +90,15 @@ func.func @ordered(%x: memref<64xf32>, %y: memref<64x32xf32>, %p: memref<64xi64>
     %at = arith.index_cast %n : i64 to index
     memref.store %zero, %x[%at] : memref<64xf32>
   }
+  return
+}
+
+// A check does not keep an order: each iteration writes a place of its own.
+// CHECK-LABEL: func.func @checked
+// CHECK: asc.parallel
+func.func @checked(%x: memref<64xf32>, %p: memref<64xi64>)
+    attributes {asc.kernel, asc.errors = [{code = 1 : i64, message = "out"}]} {
+  %zero = arith.constant 0.0 : f32
   affine.for %i = 0 to 64 {
     %n = affine.load %p[%i] : memref<64xi64>
     %at = arith.index_cast %n : i64 to index
