@@ -173,7 +173,7 @@ def item(x):
     if is_scalar(x):
         return x
     expect_tensor(x, "the argument of item")
-    if size_of(shape_of(x)) != 1:
+    if size_of(shape_of(x)) not in (1, None):
         raise Fault("shape-mismatch", "item() needs a tensor of one element")
     if not known(x):
         return Unknown(x.t)
