@@ -26,6 +26,8 @@ using linalg::GenericOp;
 namespace {
 
 constexpr int64_t kMaxElements = int64_t(1) << 27;
+// Of the operations in a loop together, the loops around each: more is not tried.
+constexpr int64_t kMaxLevels = 160;
 
 // An element of a buffer: index expressions whose dimension i is operands[i].
 struct Place {
@@ -738,7 +740,14 @@ private:
 } // namespace
 
 bool hasTensorOperations(AffineForOp loop) {
-  return loop.walk([](GenericOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  // What relating them to each other costs grows with the square of their number, at each depth.
+  int64_t operations = 0, levels = 0;
+  loop.walk([&](GenericOp op) {
+    ++operations;
+    for (Operation *at = op->getParentOp(); at != loop->getParentOp(); at = at->getParentOp())
+      levels += isa<AffineForOp>(at);
+  });
+  return operations > 0 && levels <= kMaxLevels;
 }
 
 bool expandTensors(AffineForOp loop, Operation *twin, unsigned numOwners,

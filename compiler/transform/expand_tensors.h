@@ -12,7 +12,7 @@ namespace pyasc {
 // A unit attribute on the loops that stand for an operation; nothing else knows it.
 inline constexpr llvm::StringLiteral kElementLoop = "asc.element_loop";
 
-// Whether tensor operations stand inside of `loop`.
+// Whether tensor operations stand inside of `loop`, and not more than are tried.
 bool hasTensorOperations(mlir::affine::AffineForOp loop);
 
 // In place, without changing what `loop` computes:
