@@ -88,6 +88,6 @@ def test_an_index_out_of_bounds_is_said_with_its_line(name, driver, server):
             "idx": np.array([1, 2, 6, 0, 1], np.int32)}
     with pytest.raises(drivers.Wrong) as error:
         drivers.run(driver, text, args, server)
-    assert "index 6 is out of bounds" in error.value.message
+    assert error.value.kind == "run" and "index 6 is out of bounds" in error.value.message
     assert error.value.line == next(n for n, line in enumerate(text.splitlines(), 1)
                                     if "idx[i]" in line or "take" in line)
