@@ -21,7 +21,7 @@
 
 namespace pyasc::sim_isa {
 
-inline constexpr uint32_t kSimIsaVersion = 4;
+inline constexpr uint32_t kSimIsaVersion = 5;
 inline constexpr uint32_t kMaxRegisters = 65535;
 inline constexpr uint16_t kNoRegister = 0xffff;
 
@@ -296,6 +296,12 @@ enum class PipeOp : uint8_t {
   kVReduceRepeat,
   // V. Each of 8 * repeats elements of src fills one block of 32 bytes of dst. dst, src, repeats.
   kVBroadcast,
+  // V. dst, src, repeats, dst_stride, src_stride (bytes from row to row). With B elements in 32
+  // bytes
+  // repeat k takes 16 rows of B elements from src + 32 k: element j of row i goes to dst + (k B +
+  // j)
+  // * dst_stride + i elements.
+  kVTranspose,
   // Any pipe: flags between cores. Fields: id. sub of a set: CrossMode.
   kCrossSet,
   kCrossWait,

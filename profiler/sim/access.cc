@@ -302,6 +302,18 @@ void VectorOp(Collector &c, const Operation &o) {
     AddVector(c, false, v[1], 1, v[2] * 8 * size, 0, 0, 0);
     AddVector(c, true, v[0], 1, v[2] * 8 * kBlock, 0, 0, 0);
     return;
+  case PipeOp::kVTranspose:
+    c.InRange("repeats", v[2], 0, 255);
+    c.Aligned("a stride", v[3], kBlock);
+    c.Aligned("a stride", v[4], kBlock);
+    c.InRange("a stride of the destination in blocks", v[3] / kBlock, 1, 65535 / (kBlock / size));
+    c.Aligned("a vector operand's address", v[0], kBlock);
+    c.Aligned("a vector operand's address", v[1], kBlock);
+    if (v[2] > 0) {
+      c.Add(Space::kUb, false, v[1], v[2] * kBlock, 16, v[4]);
+      c.Add(Space::kUb, true, v[0], 16 * size, v[2] * (kBlock / size), v[3]);
+    }
+    return;
   default:
     return;
   }

@@ -421,6 +421,11 @@ void Definedness::VectorElements(const Operation &o, uint32_t site) {
     }
     return;
   }
+  case PipeOp::kVTranspose:
+    for (int64_t i = 0; i < 16; ++i)
+      for (int64_t j = 0; j < v[2] * (32 / size); ++j)
+        put(v[0] + j * v[3] + i * size, size, defined(v[1] + i * v[4] + j * size, size));
+    return;
   case PipeOp::kVBroadcast:
     for (int64_t i = v[2] * 8 - 1; i >= 0; --i)
       put(v[0] + i * 32, 32, defined(v[1] + i * size, size));

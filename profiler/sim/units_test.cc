@@ -291,6 +291,26 @@ TEST(VectorTest, BroadcastFillsBlocks) {
     EXPECT_EQ(bench.At<uint16_t>(Space::kUb, 1024)[i], i / 16 + 1);
 }
 
+TEST(VectorTest, TransposesPiecesOfSixteenRows) {
+  // Two repeats each: 16 rows of 32 halves or of 16 floats, rows of src 96 bytes apart, of dst 64.
+  Bench bench(false);
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 32; ++j)
+      bench.At<uint16_t>(Space::kUb, 0)[i * 48 + j] = static_cast<uint16_t>(100 * i + j);
+  bench.Run(PipeOp::kVTranspose, D(Type::kF16), {8192, 0, 2, 64, 96});
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 32; ++j)
+      EXPECT_EQ(bench.At<uint16_t>(Space::kUb, 8192)[j * 32 + i], 100 * i + j);
+  EXPECT_EQ(bench.At<uint16_t>(Space::kUb, 8192)[16], kPoison) << "16 of each row are written";
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 16; ++j)
+      bench.At<int32_t>(Space::kUb, 0)[i * 24 + j] = 100 * i + j;
+  bench.Run(PipeOp::kVTranspose, D(Type::kI32), {16384, 0, 2, 64, 96});
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 16; ++j)
+      EXPECT_EQ(bench.At<int32_t>(Space::kUb, 16384)[j * 16 + i], 100 * i + j);
+}
+
 TEST(VectorTest, ReductionsOfAnyLength) {
   for (int64_t n : {1, 5, 64, 65, 1000, 4097}) {
     Bench bench(false);

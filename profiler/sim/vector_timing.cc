@@ -45,6 +45,8 @@ std::string_view CostName(const Descriptor &d) {
     return "select";
   case PipeOp::kVBroadcast:
     return "broadcast";
+  case PipeOp::kVTranspose:
+    return "transpose";
   default:
     return "reduce_repeat";
   }
@@ -222,9 +224,10 @@ Shape ShapeOf(const Operation &o, int64_t lanes, int64_t dst_size, int64_t src_s
 } // namespace
 
 void CostTable::FillVector() {
-  for (PipeOp op : {PipeOp::kVBinary, PipeOp::kVUnary, PipeOp::kVScalar, PipeOp::kVDup,
-                    PipeOp::kVCast, PipeOp::kVCompare, PipeOp::kVCompareS, PipeOp::kVSelect,
-                    PipeOp::kVReduce, PipeOp::kVReduceRepeat, PipeOp::kVBroadcast})
+  for (PipeOp op :
+       {PipeOp::kVBinary, PipeOp::kVUnary, PipeOp::kVScalar, PipeOp::kVDup, PipeOp::kVCast,
+        PipeOp::kVCompare, PipeOp::kVCompareS, PipeOp::kVSelect, PipeOp::kVReduce,
+        PipeOp::kVReduceRepeat, PipeOp::kVBroadcast, PipeOp::kVTranspose})
     for (int sub = 0; sub < kMaxSubs; ++sub) {
       Descriptor d;
       d.op = op;
@@ -245,6 +248,11 @@ Cost VectorCost(const Operation &o, const CostTable &costs) {
   const Cost isolated = {0, soc.vector_isolated_cycles};
   if (d.op == PipeOp::kVBroadcast)
     return {cost.fixed_cycles + static_cast<double>(o.v[2]), isolated.latency};
+  // 16 blocks of 32 bytes a repeat, from and to any banks.
+  if (d.op == PipeOp::kVTranspose)
+    return {cost.fixed_cycles +
+                static_cast<double>(o.v[2] * 16 * (kBlock / size)) / Rate(cost, size),
+            isolated.latency};
   const Shape shape = ShapeOf(o, lanes, dst_size, src_size);
   Conflicts conflicts;
   if (shape.num_reads > 0 || d.op == PipeOp::kVDup)

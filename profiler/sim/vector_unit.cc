@@ -433,6 +433,20 @@ void ExecuteVector(const Operation &o, CoreMemory &core) {
     }
     return;
   }
+  case PipeOp::kVTranspose: {
+    const int64_t columns = v[2] * (32 / size);
+    for (int64_t i = 0; i < 16; ++i) {
+      const std::byte *from = ub + v[1] + i * v[4];
+      std::byte *to = ub + v[0] + i * size;
+      if (size == 2)
+        for (int64_t j = 0; j < columns; ++j)
+          std::memcpy(to + j * v[3], from + j * 2, 2);
+      else
+        for (int64_t j = 0; j < columns; ++j)
+          std::memcpy(to + j * v[3], from + j * 4, 4);
+    }
+    return;
+  }
   default:
     return;
   }

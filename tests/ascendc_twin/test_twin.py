@@ -112,3 +112,29 @@ def test_text_converts_floats_beyond_an_integer_type_to_the_nearest_of_it(tmp_pa
         right = [0 if f != f else ends.max if f > ends.max else ends.min if f < ends.min else int(f)
                  for f in floats.tolist()]
         assert arrays[f"o{k}"][::-1].tolist() == right, t
+
+
+def test_text_transposes_elements_of_every_width(tmp_path):
+    types = {"float16": "f16", "float32": "f32", "int8": "i8"}
+    kernel, record, text = (tmp_path / n for n in ("k.py", "k.pyasc", "k.asc"))
+    kernel.write_text("@asc.kernel\ndef k(" + ", ".join(
+        f"x{s}: asc.{t}[70, 300], y{s}: asc.{t}[300, 70]" for t, s in types.items()) + "):\n" +
+        "".join(f"    y{s}[:] = x{s}.T\n" for s in types.values()))
+    base = [cli.PYASC, "compile", str(kernel), "--local", "--target", "sim"]
+    for s in types.values():
+        base += ["--arg", f"x{s}={s}[70,300]", "--arg", f"y{s}={s}[300,70]"]
+    for extra in (["-o", str(record)], ["--emit", "ascendc", "-o", str(text)]):
+        done = subprocess.run(base + extra, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert text.read_text().count("TransposeTile<") == 3
+    artifact = artifact_pb2.Artifact.FromString(
+        artifact_pb2.ArtifactRecord.FromString(record.read_bytes()).artifact)
+    rng = np.random.default_rng(5)
+    arrays = {}
+    for t, s in types.items():
+        arrays[f"x{s}"] = rng.integers(-100, 100, (70, 300)).astype(t)
+        arrays[f"y{s}"] = np.zeros((300, 70), t)
+    run_text.launch(run_text.build(text.read_text(), tmp_path), artifact.launch,
+                    tensor_pb2.DType.Name, arrays, {})
+    for s in types.values():
+        assert np.array_equal(arrays[f"y{s}"], arrays[f"x{s}"].T), s

@@ -430,6 +430,14 @@ bool Instruction::print(Operation *op) {
                      p.use(o.getRowStride())}) +
                ");");
       })
+      .Case<VTransposeOp>([&](auto o) {
+        p.need(Piece::kTranspose);
+        p.line("TransposeTile<" + elementType(o.getDst()) + ">(" +
+               join({p.at(o.getDst(), o.getDstOffset()), p.at(o.getA(), o.getAOffset()),
+                     p.use(o.getRows()), p.use(o.getCols()), p.use(o.getAStride()),
+                     p.use(o.getDstStride())}) +
+               ");");
+      })
       .Default([&](Operation *o) { p.refuse(o, "the printer does not know this instruction"); });
   return true;
 }

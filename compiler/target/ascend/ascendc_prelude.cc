@@ -423,6 +423,34 @@ __aicore__ inline void ColBinary(const LocalTensor<T> &dst, const LocalTensor<T>
   }
 }
 )"},
+    {Piece::kTranspose, {}, R"(
+// dst[c * dstStride + r] = a[r * aStride + c], in pieces of 16 rows and 32 bytes of columns.
+template <typename T>
+__aicore__ inline void TransposeTile(const LocalTensor<T> &dst, const LocalTensor<T> &a,
+                                     int64_t rows, int64_t cols, int64_t aStride,
+                                     int64_t dstStride) {
+  constexpr int64_t block = 32 / sizeof(T);
+  // Of 4-byte elements two blocks make one row of 16.
+  constexpr int64_t parts = 16 / block;
+  for (int64_t row = 0; row < rows; row += 16) {
+    for (int64_t col = 0; col < cols; col += 255 * block) {
+      const int64_t left = cols - col < 255 * block ? cols - col : 255 * block;
+      const int64_t repeats = (left + block - 1) / block;
+      LocalTensor<T> from[16];
+      LocalTensor<T> to[16];
+      for (int64_t i = 0; i < 16; ++i) {
+        from[i] = a[(row + i) * aStride + col];
+        to[i] = dst[(col + i / parts) * dstStride + row + i % parts * block];
+      }
+      TransDataTo5HDParams params;
+      params.repeatTimes = static_cast<uint8_t>(repeats);
+      params.srcRepStride = static_cast<uint16_t>(repeats > 1 ? 1 : 0);
+      params.dstRepStride = static_cast<uint16_t>(repeats > 1 ? dstStride : 0);
+      TransDataTo5HD<T>(to, from, params);
+    }
+  }
+}
+)"},
 };
 
 } // namespace

@@ -38,6 +38,7 @@ enum class Piece {
   kRowReduce,
   kRowBinary,
   kColBinary,
+  kTranspose,
 };
 
 // C++ type of a scalar: "float", "int64_t", "half"; "" when there is none.

@@ -70,6 +70,7 @@ private:
   void exportRowReduce(VRowReduceOp op);
   void exportRowBinary(VRowBinaryOp op);
   void exportColBinary(VColBinaryOp op);
+  void exportTranspose(VTransposeOp op);
 
   // A vector operand in repeat form: address of its first row, bytes from row to row, strides.
   struct Rows {

@@ -218,6 +218,10 @@ SimFunctionExporter::Outcome SimFunctionExporter::exportNpu(Operation *op) {
         exportColBinary(o);
         return Outcome::kDone;
       })
+      .Case([&](VTransposeOp o) {
+        exportTranspose(o);
+        return Outcome::kDone;
+      })
       .Case<SetFlagOp, WaitFlagOp, PipeBarrierOp, DcacheFlushOp, ScalarWorkOp, CrossSetOp,
             CrossWaitOp>([&](auto) { return done(exportSync(op)); })
       .Default([](Operation *) { return Outcome::kUnknown; });
@@ -575,6 +579,38 @@ void SimFunctionExporter::exportColBinary(VColBinaryOp op) {
     const Rows columns{builder.AddScaled(b, first, size), 0};
     op.getReverse() ? issueRows(kind, to, columns, &from, rows, n)
                     : issueRows(kind, to, from, &columns, rows, n);
+  });
+}
+
+// What the scalar unit does for the 32 addresses of a transposing instruction: each is multiplied,
+// added, stored into a list and read back from it.
+static constexpr int64_t kAddressListCycles = 32 * 4;
+
+void SimFunctionExporter::exportTranspose(VTransposeOp op) {
+  const int64_t size = sizeOf(op.getDst()), block = 32 / size;
+  const Quantity dst_stride = builder.Scale(quantity(op.getDstStride()), size);
+  const Quantity a_stride = builder.Scale(quantity(op.getAStride()), size);
+  const Quantity dst = addressQuantity(op.getDst(), op.getDstOffset());
+  const Quantity a = addressQuantity(op.getA(), op.getAOffset());
+  const Descriptor kind = vectorKind(PipeOp::kVTranspose, typeOf(op.getDst()));
+  auto times = [&](const Quantity &n, const Quantity &bytes) {
+    if (bytes.constant)
+      return builder.Scale(n, bytes.value);
+    return Quantity::Register(
+        builder.Compute(Op::kMul64, builder.RegisterOf(n), builder.RegisterOf(bytes)));
+  };
+  builder.ForChunks(quantity(op.getRows()), 16, [&](const Quantity &row, const Quantity &) {
+    const Quantity from = builder.Add(a, times(row, a_stride));
+    const Quantity to = builder.AddScaled(dst, row, size);
+    builder.ForChunks(
+        builder.DivideUp(quantity(op.getCols()), block), kMaxRepeats,
+        [&](const Quantity &first, const Quantity &n) {
+          builder.Emit(Op::kWork, 0, builder.ConstantRegister(0), 0, kAddressListCycles);
+          const Quantity column = builder.Scale(first, block);
+          builder.Issue(kind, {SimBuilder::FieldOf(builder.Add(to, times(column, dst_stride))),
+                               builder.AddressField(from, first, 32), SimBuilder::FieldOf(n),
+                               SimBuilder::FieldOf(dst_stride), SimBuilder::FieldOf(a_stride)});
+        });
   });
 }
 

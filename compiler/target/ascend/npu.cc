@@ -227,6 +227,12 @@ Accesses VRowBinaryOp::getAccesses() {
           matrix(getDstMutable(), getDstOffset(), true, getRows(), getRowStride(), getCols())};
 }
 
+Accesses VTransposeOp::getAccesses() {
+  // Whole pieces, which reach past rows and columns.
+  return {anything(getAMutable(), getAOffset(), false),
+          anything(getDstMutable(), getDstOffset(), true)};
+}
+
 Accesses VColBinaryOp::getAccesses() {
   return {matrix(getAMutable(), getAOffset(), false, getRows(), getRowStride(), getCols()),
           row(getBMutable(), getBOffset(), false, getCols()),

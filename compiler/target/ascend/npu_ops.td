@@ -512,6 +512,23 @@ def Npu_VColBinaryOp : Npu_Instruction<"vcol_binary", "V"> {
   }];
 }
 
+def Npu_VTransposeOp : Npu_Instruction<"vtranspose", "V"> {
+  let summary = "dst[c * dst_stride + r] = a[r * a_stride + c] for r < rows, c < cols";
+  let description = [{
+    Elements of 2 or 4 bytes; both strides are multiples of B; dst and a do not overlap. Expansion
+    (TransDataTo5HD): for each 16 rows and each 255 blocks of columns one instruction, whose repeats
+    take a 16 x B piece each. So `a` is read up to a multiple of 16 rows and of B columns, and dst is
+    written up to as many; what is beyond cols and rows is undefined afterwards.
+    Ranges: dst_stride <= 65535.
+  }];
+  let arguments = (ins Npu_Memory:$dst, Index:$dst_offset, Npu_Memory:$a, Index:$a_offset,
+                       Index:$rows, Index:$cols, Index:$a_stride, Index:$dst_stride);
+  let assemblyFormat = [{
+    $dst `[` $dst_offset `]` `,` $a `[` $a_offset `]` `rows` $rows `cols` $cols
+    `a_stride` $a_stride `dst_stride` $dst_stride attr-dict `:` type($dst) `,` type($a)
+  }];
+}
+
 //===------------------------------------------------------------------------------------------===//
 // Synchronisation: only in the stage *synced*
 //===------------------------------------------------------------------------------------------===//

@@ -433,6 +433,20 @@ LogicalResult VColBinaryOp::verify() {
       .multiple("row_stride", getRowStride(), 32, bytesOf(type));
 }
 
+LogicalResult VTransposeOp::verify() {
+  Type type = elementOf(getDst());
+  return Check(*this)
+      .ub("dst", getDst(), getDstOffset())
+      .ub("a", getA(), getAOffset())
+      .that(type == elementOf(getA()), "needs one element type")
+      .that(bytesOf(type) == 2 || bytesOf(type) == 4, "moves elements of 2 or 4 bytes")
+      .that(getDst() != getA(), "must not write where it reads")
+      .range("a_stride", getAStride(), 0, kMostElements)
+      .multiple("a_stride", getAStride(), 32, bytesOf(type))
+      .range("dst_stride", getDstStride(), 0, 65535)
+      .multiple("dst_stride", getDstStride(), 32, bytesOf(type));
+}
+
 //===------------------------------------------------------------------------------------------===//
 // Synchronisation
 //===------------------------------------------------------------------------------------------===//

@@ -106,9 +106,10 @@ LogicalResult VectorEmitter::prepare() {
       source.invariant = loaded && !followsTask(source) && !follows(operand, loops().steps);
       someInvariant |= source.invariant;
       if (loaded) {
-        BufferKind kind = source.kind == TileKind::full  ? BufferKind::full
-                          : source.kind == TileKind::row ? BufferKind::row
-                                                         : BufferKind::column;
+        BufferKind kind = isTransposed(operand, loops())  ? BufferKind::transposed
+                          : source.kind == TileKind::full ? BufferKind::full
+                          : source.kind == TileKind::row  ? BufferKind::row
+                                                          : BufferKind::column;
         source.buffer = buffers_.make(loc_, kind, operand.element, source.invariant ? 1 : 2);
       }
       sources().push_back(source);
@@ -227,6 +228,12 @@ void VectorEmitter::transferIn(const Source &source, Value memory, Value to, Val
     return burst(to, at, code_.rows());
   if (loops().row < 0)
     return burst(to, at, code_.cols());
+  if (isTransposed(operand, loops())) {
+    int64_t apart = operand.strides[loops().column];
+    builder_.create<LoadOp>(loc_, memory, to, gm, at, code_.cols(), code_.rows(),
+                            code_.index(apart), code_.index(code_.transposedPitch()));
+    return;
+  }
   if (isDense(operand))
     return burst(to, at, code_.count(TileKind::full));
   int64_t stride = operand.strides[loops().row];
@@ -271,6 +278,11 @@ LogicalResult VectorEmitter::load(Source &source, Value iteration) {
                             code_.index(tiling_.size.pitch));
   else
     transferIn(source, memory, code_.index(0), view->base, *at);
+  if (isTransposed(operand, loops())) {
+    source.value = {};
+    source.value = code_.transpose(memory);
+    return success();
+  }
   source.value.kind = source.kind;
   source.value.type = source.value.storage = operand.element;
   source.value.memory = memory;

@@ -198,12 +198,23 @@ TileKind kindOf(const VectorOperand &operand, const VectorLoops &loops) {
   return alongRows ? TileKind::column : TileKind::uniform;
 }
 
+bool isTransposed(const VectorOperand &operand, const VectorLoops &loops) {
+  return !operand.isOutput && loops.column >= 0 && loops.row >= 0 &&
+         operand.strides[loops.row] == 1 && operand.strides[loops.column] > 1;
+}
+
 namespace {
 
-bool canBeColumn(const VectorNest &nest, int64_t d) {
+// Whether vectors can lie along `d`. Inputs whose contiguous dimension is `across` (-1: none may)
+// are transposed on the way.
+bool canBeColumn(const VectorNest &nest, int64_t d, int64_t across = -1) {
   for (const VectorOperand &operand : nest.operands) {
     int64_t stride = operand.strides[d];
     if (!operand.isOutput && !operand.used)
+      continue;
+    // The lines of the other dimension lie apart.
+    if (!operand.isOutput && across >= 0 && operand.strides[across] == 1 &&
+        stride >= nest.extents[across] && bytesOf(operand.element) <= 4)
       continue;
     if (operand.isOutput ? stride != (nest.reduction[d] ? 0 : 1) : stride != 0 && stride != 1)
       return false;
@@ -263,6 +274,25 @@ static bool isNear(const VectorNest &nest, int64_t d, const VectorLoops &loops) 
          });
 }
 
+// Where no dimension is contiguous in all operands: one that is in the results, and the one that is
+// in the inputs. The largest such tile; -1: there is none.
+static std::pair<int64_t, int64_t> chooseAcross(const VectorNest &nest) {
+  std::pair<int64_t, int64_t> best{-1, -1};
+  int64_t most = 0;
+  for (int64_t column = 0; column < nest.rank(); ++column)
+    for (int64_t row = 0; row < nest.rank(); ++row) {
+      if (row == column || nest.reduction[row] || !canBeColumn(nest, column, row))
+        continue;
+      int64_t size =
+          std::min<int64_t>(nest.extents[column], 128) * std::min<int64_t>(nest.extents[row], 128);
+      if (size > most) {
+        best = {column, row};
+        most = size;
+      }
+    }
+  return best;
+}
+
 FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason) {
   VectorLoops loops;
   bool reduces = llvm::is_contained(nest.reduction, true);
@@ -276,11 +306,14 @@ FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason) 
     if (loops.column < 0 || worth(d) > worth(loops.column))
       loops.column = d;
   }
+  if (loops.column < 0)
+    std::tie(loops.column, loops.row) = chooseAcross(nest);
   if (loops.column < 0) {
     reason =
         nest.rank() == 0 ? "it is a single element" : "no dimension is contiguous in all operands";
     return failure();
   }
+  bool transposes = loops.row >= 0;
   loops.form = nest.reduction[loops.column] ? VectorForm::rowReduce
                : reduces                    ? VectorForm::accumulate
                                             : VectorForm::elementwise;
@@ -289,7 +322,11 @@ FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason) 
     reason = "a reduction has several results";
     return failure();
   }
-  for (int64_t d = 0; d < nest.rank(); ++d)
+  if (transposes && !canBeRow(nest, loops.row, loops)) {
+    reason = "no dimension is contiguous in all operands, nor are two";
+    return failure();
+  }
+  for (int64_t d = 0; d < nest.rank() && !transposes; ++d)
     if (canBeRow(nest, d, loops) &&
         (loops.row < 0 || std::pair(isNear(nest, d, loops), nest.extents[d]) >=
                               std::pair(isNear(nest, loops.row, loops), nest.extents[loops.row])))

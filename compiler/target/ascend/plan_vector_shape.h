@@ -75,6 +75,10 @@ enum class TileKind { uniform, row, column, full };
 // row: one element a column (it lies along a row); column: one element a row.
 TileKind kindOf(const VectorOperand &operand, const VectorLoops &loops);
 
+// Whether the operand lies across the tile: its contiguous dimension is the tile's rows, so what is
+// loaded along it has to be transposed.
+bool isTransposed(const VectorOperand &operand, const VectorLoops &loops);
+
 mlir::FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason);
 // The same choice for a nest whose first dimensions are the same: its other ones become loops.
 // Nothing when an operand does not allow it.

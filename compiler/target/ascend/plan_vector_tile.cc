@@ -25,6 +25,8 @@ int64_t TileBuffers::elements(BufferKind kind, int64_t elementBytes, TileSize si
     return wholeRepeats(size.pitch);
   case BufferKind::column:
     return wholeRepeats(size.rows);
+  case BufferKind::transposed:
+    return wholeRepeats(size.pitch * llvm::divideCeil(size.rows, kPitchUnit) * kPitchUnit);
   case BufferKind::accumulators:
     return wholeRepeats(size.rows * size.pitch) * size.blocks;
   case BufferKind::repeat:
@@ -148,6 +150,37 @@ TileValue TileCode::fresh(TileKind kind, Type storage) {
   value.memory = value.lease->memory;
   value.offset = index(0);
   return value;
+}
+
+TileValue TileCode::transpose(Value columns) {
+  OpBuilder &b = builder();
+  auto tile = [&](Type element) {
+    TileValue value;
+    value.kind = TileKind::full;
+    value.type = value.storage = element;
+    // Whole pieces are written: there is room for rows up to the next pitch unit.
+    value.lease = buffers_.take(loc_, BufferKind::transposed, element);
+    value.memory = value.lease->memory;
+    value.offset = index(0);
+    return value;
+  };
+  Type element = cast<MemRefType>(columns.getType()).getElementType();
+  auto transposed = [&](Value from) {
+    TileValue value = tile(cast<MemRefType>(from.getType()).getElementType());
+    b.create<VTransposeOp>(loc_, value.memory, value.offset, from, index(0), cols_, rows_,
+                           index(transposedPitch()), index(size_.pitch));
+    return value;
+  };
+  if (bytesOf(element) > 1)
+    return transposed(columns);
+  // Bytes go as numbers of two, which hold all of them.
+  TileValue wide = tile(b.getF16Type());
+  Value count = b.createOrFold<arith::MulIOp>(loc_, cols_, index(transposedPitch()));
+  b.create<VCastOp>(loc_, wide.memory, index(0), columns, index(0), count, Round::none, false);
+  TileValue halves = transposed(wide.memory), bytes = tile(element);
+  b.create<VCastOp>(loc_, bytes.memory, index(0), halves.memory, index(0), full_.exact, Round::rint,
+                    false);
+  return bytes;
 }
 
 TileValue TileCode::uniform(Value scalar) {

@@ -26,6 +26,7 @@ enum class BufferKind {
   full,
   row,
   column,
+  transposed,   // a tile's columns, each of whole pitch units of rows; or its rows, so rounded up
   accumulators, // `blocks` full tiles
   half,         // of a full tile
   repeat,       // what an instruction does in two goes
@@ -101,6 +102,9 @@ public:
   mlir::Value count(TileKind kind) const;
 
   TileValue fresh(TileKind kind, mlir::Type storage);
+  // A full tile from one whose columns lie `transposedPitch()` elements apart.
+  TileValue transpose(mlir::Value columns);
+  int64_t transposedPitch() const { return llvm::divideCeil(size_.rows, kPitchUnit) * kPitchUnit; }
   TileValue uniform(mlir::Value scalar);
 
   // Results go to `into` when it is given (its kind and storage must fit).

@@ -79,6 +79,32 @@ int64_t balanced(int64_t extent, int64_t others, int64_t cores, int64_t good, in
 
 } // namespace
 
+// A tile that is transposed: both its sides are lengths of bursts, so it is as square as the
+// extents allow. False: not even the smallest one fits.
+static bool squareTile(const Extents &extents, int64_t cores,
+                       llvm::function_ref<bool(int64_t, int64_t, int64_t)> fits, TileSize &size) {
+  constexpr int64_t kSide = 128;
+  int64_t columns = roundUp(extents.column, kPitchUnit), rows = roundUp(extents.row, kPitchUnit);
+  size.pitch = std::min(columns, std::max(kSide, kSide * kSide / rows));
+  size.rows = std::min(rows, std::max(kSide, kSide * kSide / columns));
+  size.pitch =
+      std::min(size.pitch / kPitchUnit * kPitchUnit, kMostBursts / kPitchUnit * kPitchUnit);
+  size.rows = std::min(size.rows / kPitchUnit * kPitchUnit, kMostBursts / kPitchUnit * kPitchUnit);
+  auto halve = [](int64_t &side) { side = roundUp(side / 2, kPitchUnit); };
+  auto tasks = [&] {
+    return extents.outer * extents.block * ceilDiv(extents.row, size.rows) *
+           ceilDiv(extents.column, size.pitch);
+  };
+  while (tasks() < cores || !fits(size.rows, size.pitch, 1)) {
+    int64_t &longer = size.rows > size.pitch ? size.rows : size.pitch;
+    if (longer == kPitchUnit)
+      break;
+    halve(longer);
+  }
+  size.rows = std::min(size.rows, extents.row);
+  return fits(size.rows, size.pitch, 1);
+}
+
 Tiling trialTiling(const VectorNest &nest, const VectorLoops &loops) {
   Extents extents(nest, loops);
   Tiling tiling;
@@ -111,6 +137,15 @@ FailureOr<Tiling> chooseTiling(const VectorNest &nest, const VectorLoops &loops,
     trial.blocks = blocks;
     return bytes(trial) <= budget;
   };
+
+  if (llvm::any_of(nest.operands, [&](const VectorOperand &operand) {
+        return (operand.isOutput || operand.used) && isTransposed(operand, loops);
+      })) {
+    if (!squareTile(extents, cores, fits, size))
+      return failure();
+    count(tiling, extents, loops, cores);
+    return tiling;
+  }
 
   size.blocks = std::min(extents.block, kMostBlocks);
   while (size.blocks > 1 &&

@@ -411,6 +411,39 @@ void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint8_t re
     }
 }
 
+struct TransDataTo5HDParams {
+  bool dstHighHalf = false;
+  bool srcHighHalf = false;
+  uint8_t repeatTimes = 1;
+  uint16_t dstRepStride = 0;
+  uint16_t srcRepStride = 0;
+};
+// Element i of the 16 source blocks, one after the other, fills the next 32 or 64 bytes of the list
+// of destination blocks.
+template <typename T>
+void TransDataTo5HD(const LocalTensor<T> (&dst)[16], const LocalTensor<T> (&src)[16],
+                    const TransDataTo5HDParams &params) {
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4, "elements of one byte go by halves of blocks");
+  constexpr int64_t block = 32 / sizeof(T);
+  TWIN_CHECK(params.repeatTimes >= 1, "%d repeats", params.repeatTimes);
+  TWIN_CHECK(params.repeatTimes > 1 || (params.dstRepStride == 0 && params.srcRepStride == 0),
+             "one repeat has no stride, given %d", params.dstRepStride);
+  for (int i = 0; i < 16; ++i) {
+    dst[i].aligned();
+    src[i].aligned();
+  }
+  for (int64_t r = 0; r < params.repeatTimes; ++r) {
+    T piece[16][block];
+    for (int i = 0; i < 16; ++i)
+      for (int64_t e = 0; e < block; ++e)
+        piece[i][e] = src[i].get(r * params.srcRepStride * block + e);
+    int64_t written = 0;
+    for (int64_t e = 0; e < block; ++e)
+      for (int i = 0; i < 16; ++i, ++written)
+        dst[written / block].set(r * params.dstRepStride * block + written % block, piece[i][e]);
+  }
+}
+
 } // namespace AscendC
 
 #endif // PYASC_TESTS_ASCENDC_TWIN_TWIN_VECTOR_H

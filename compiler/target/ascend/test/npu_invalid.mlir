@@ -94,3 +94,16 @@ func.func @flags() {
   npu.set_flag MTE2 -> V, %id
   return
 }
+
+// -----
+
+func.func @transposed_bytes() {
+  %zero = arith.constant 0 : index
+  %n = arith.constant 64 : index
+  %x = npu.buffer : memref<4096xi8, #npu.space<ub>>
+  %y = npu.buffer : memref<4096xi8, #npu.space<ub>>
+  // CHECK: moves elements of 2 or 4 bytes
+  npu.vtranspose %y[%zero], %x[%zero] rows %n cols %n a_stride %n dst_stride %n
+    : memref<4096xi8, #npu.space<ub>>, memref<4096xi8, #npu.space<ub>>
+  return
+}

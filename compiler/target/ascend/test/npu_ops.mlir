@@ -94,6 +94,9 @@ module attributes {npu.soc = "ascend910b3", npu.stage = "planned", npu.workspace
     npu.vcol_binary mul %x[%zero], %x[%zero], %y[%zero] rows %n cols %n row_stride %n
       : memref<4096xf32, #npu.space<ub>>, memref<4096xf32, #npu.space<ub>>,
         memref<4096xf32, #npu.space<ub>>
+    // CHECK: npu.vtranspose {{.*}} a_stride %{{.*}} dst_stride %{{.*}} :
+    npu.vtranspose %y[%zero], %x[%zero] rows %n cols %n a_stride %n dst_stride %n
+      : memref<4096xf32, #npu.space<ub>>, memref<4096xf32, #npu.space<ub>>
     // CHECK: npu.store {{.*}} atomic add :
     npu.store %w[%zero], %x[%zero] count %one len %n dst_stride %n src_stride %n atomic add
       : memref<1024xf32, #npu.space<gm>>, memref<4096xf32, #npu.space<ub>>

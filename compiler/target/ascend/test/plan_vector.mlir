@@ -48,6 +48,28 @@ func.func @strided(%x: memref<64x100xf32>, %s: f32, %z: memref<64x30xf32>)
 
 // -----
 
+// What lies across the result is loaded in columns and transposed; the other operand is not.
+// CHECK-LABEL: func.func @across_0
+// CHECK: npu.load %[[COLUMNS:[0-9]+]][%c0], %arg0[%{{.*}}] count %[[C:.*]] len %[[R:.*]] src_stride %c96 dst_stride
+// CHECK: npu.vtranspose %[[TILE:[0-9]+]][%c0], %[[COLUMNS]][%c0] rows %[[C]] cols %[[R]] a_stride
+// CHECK: npu.load %{{.*}}, %arg1[%{{.*}}] count %[[R]] len %[[C]] src_stride %c500
+// CHECK: npu.vbinary{{ +}}add %{{.*}}, %[[TILE]][%c0], %
+func.func @across(%x: memref<500x96xf32>, %y: memref<96x500xf32>, %z: memref<96x500xf32>)
+    attributes {asc.kernel} {
+  linalg.generic {
+    indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>,
+                     affine_map<(d0, d1) -> (d0, d1)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%x, %y : memref<500x96xf32>, memref<96x500xf32>) outs(%z : memref<96x500xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  }
+  return
+}
+
+// -----
+
 // One operand a row and one a column.
 // CHECK-LABEL: func.func @normalise_0
 // CHECK: npu.load {{.*}} count %c1 len %c384
@@ -181,7 +203,7 @@ func.func @masks(%x: memref<777xf32>, %z: memref<777xi8>) attributes {asc.kernel
 // CHECK: reason = "cube: switched off; vector: no dimension is contiguous in all operands"
 // CHECK: reason = "cube: switched off; vector: an operand overlaps the result"
 // CHECK-LABEL: func.func @refused_0
-func.func @refused(%a: memref<100xi32>, %b: memref<100xi32>, %x: memref<20x30xf32>,
+func.func @refused(%a: memref<100xi32>, %b: memref<100xi32>, %x: memref<20x59xf32>,
                    %y: memref<30x20xf32>) attributes {asc.kernel} {
   linalg.generic {
     indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>],
@@ -192,9 +214,9 @@ func.func @refused(%a: memref<100xi32>, %b: memref<100xi32>, %x: memref<20x30xf3
     linalg.yield %d : i32
   }
   linalg.generic {
-    indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1, d0)>],
+    indexing_maps = [affine_map<(d0, d1) -> (d0, d1 * 2)>, affine_map<(d0, d1) -> (d1, d0)>],
     iterator_types = ["parallel", "parallel"]}
-    ins(%x : memref<20x30xf32>) outs(%y : memref<30x20xf32>) {
+    ins(%x : memref<20x59xf32>) outs(%y : memref<30x20xf32>) {
   ^bb0(%p: f32, %q: f32):
     linalg.yield %p : f32
   }
