@@ -62,6 +62,7 @@ struct LaunchWork {
   std::vector<SharedMemory> memory;
   // Once it has its device; 0: the server's limit.
   std::chrono::milliseconds time_limit{0};
+  // Also told, before Launch returns, when it has to wait for its device.
   std::function<void(const v1::Progress &)> on_progress;
   std::function<void(const v1::PrintLine &)> on_print;
   // May block, so that a slow reader holds the run up instead of filling memory.
@@ -83,8 +84,11 @@ struct LaunchAnswer {
 class Backend {
 public:
   virtual ~Backend() = default;
+  // `on_wait`, unless empty: called before the call returns, and before `done`, when the answer is
+  // not at hand.
   virtual PendingPtr Compile(v1::CompileRequest request, const Caller &caller,
-                             std::function<void(const CompileAnswer &)> done) = 0;
+                             std::function<void(const CompileAnswer &)> done,
+                             const std::function<void()> &on_wait) = 0;
   // What is at hand for a request key that Compile() gave before; nullptr: ask Compile().
   virtual CompiledPtr FindCached(const std::string &, const Caller &) { return nullptr; }
   // Errors are the service's own.

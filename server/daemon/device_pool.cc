@@ -238,6 +238,12 @@ PendingPtr DevicePool::Launch(std::shared_ptr<LaunchWork> work,
     (*answer_once)(*std::move(refuse));
     return nullptr;
   }
+  const WorkerPool::Stats now = pool_->stats();
+  if (work->on_progress && (now.alive == 0 || now.busy + now.queued > 0)) {
+    v1::Progress progress;
+    progress.set_stage("waiting for device");
+    work->on_progress(progress);
+  }
   if (pool_->Submit(std::move(job)))
     return std::make_shared<LaunchPending>(std::move(cancel));
   LaunchAnswer answer;

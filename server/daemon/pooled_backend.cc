@@ -72,13 +72,16 @@ PooledBackend::PooledBackend(Options options, ArtifactCache &cache, Spawner &spa
 PooledBackend::~PooledBackend() { Stop(Clock::now()); }
 
 PendingPtr PooledBackend::Compile(v1::CompileRequest request, const Caller &caller,
-                                  std::function<void(const CompileAnswer &)> done) {
+                                  std::function<void(const CompileAnswer &)> done,
+                                  const std::function<void()> &on_wait) {
   const std::string shown = RequestKey(request, options_.build);
   std::string key = KeyWithin(caller.name_space, shown);
   if (CompiledPtr hit = cache_.FindInMemory(key)) {
     done({std::move(hit), v1::CACHE_RESULT_HIT, shown, 0});
     return nullptr;
   }
+  if (on_wait)
+    on_wait();
   Flights::Joined joined =
       flights_.Join(key, [shown, done = std::move(done)](const FlightResult &result, bool led) {
         // Those who joined say so, unless the flight found the answer without compiling.

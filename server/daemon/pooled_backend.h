@@ -40,7 +40,8 @@ public:
   ~PooledBackend() override;
 
   PendingPtr Compile(v1::CompileRequest request, const Caller &caller,
-                     std::function<void(const CompileAnswer &)> done) override;
+                     std::function<void(const CompileAnswer &)> done,
+                     const std::function<void()> &on_wait) override;
   CompiledPtr FindCached(const std::string &request_key, const Caller &caller) override {
     return cache_.FindInMemory(KeyWithin(caller.name_space, request_key));
   }

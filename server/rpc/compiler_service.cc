@@ -220,7 +220,7 @@ private:
     if (absl::Status s = CheckCompileRequest(item); !s.ok())
       return deliver({s, v1::CACHE_RESULT_UNSPECIFIED, "", 0});
     PendingPtr pending =
-        service_.backend.Compile(std::move(item), scope_.caller(kBatchPriority), deliver);
+        service_.backend.Compile(std::move(item), scope_.caller(kBatchPriority), deliver, nullptr);
     std::lock_guard lock(state->mutex);
     if (pending && state->call)
       state->pending.push_back(std::move(pending));
@@ -298,7 +298,8 @@ grpc::ServerUnaryReactor *CompilerServiceImpl::Compile(grpc::CallbackServerConte
           if (compiled.compiled.ok())
             memo->Remember(digest, compiled.request_key);
           answer(std::move(compiled));
-        });
+        },
+        nullptr);
   });
   return call;
 }

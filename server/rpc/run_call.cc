@@ -17,7 +17,6 @@ constexpr size_t kMaxPrintBytes = 64 << 10;
 constexpr size_t kLineOverhead = 32;
 // Events that may wait before a piece of a trace waits with its run, and how long that may take.
 constexpr size_t kMaxBeforeTrace = 16;
-constexpr std::chrono::milliseconds kProgressDelay{10};
 constexpr auto kTracePatience = std::chrono::seconds(30);
 
 } // namespace
@@ -83,9 +82,17 @@ void RunCall::StartFlow() {
   std::shared_ptr<Link> link = link_;
   RunFlow::Events events;
   events.on_progress = [link](const v1::Progress &progress) {
+    v1::RunEvent event;
+    *event.mutable_progress() = progress;
     std::lock_guard lock(link->mutex);
-    if (link->call)
-      link->call->SetProgress(progress);
+    if (!link->call)
+      return;
+    // Newer progress takes the place of what a slow reader has not been told.
+    std::deque<v1::RunEvent> &queue = link->call->queue_;
+    if (!queue.empty() && queue.back().has_progress())
+      queue.back() = std::move(event);
+    else
+      link->call->Enqueue(std::move(event));
   };
   events.on_print = [link](const v1::PrintLine &line) {
     v1::RunEvent event;
@@ -93,7 +100,6 @@ void RunCall::StartFlow() {
     std::lock_guard lock(link->mutex);
     if (!link->call)
       return;
-    link->call->TellProgress();
     if (link->call->queue_.size() < kMaxWaiting)
       link->call->Enqueue(std::move(event));
     else
@@ -135,32 +141,6 @@ void RunCall::OnFlowDone(FlowResult result) {
   result_ = std::move(result);
   flow_done_ = true;
   Continue();
-}
-
-void RunCall::SetProgress(const v1::Progress &progress) {
-  progress_ = progress;
-  if (progress_due_ || ended_)
-    return;
-  progress_due_ = true;
-  progress_alarm_.Set(std::chrono::system_clock::now() + kProgressDelay, [link = link_](bool due) {
-    if (!due)
-      return;
-    std::lock_guard lock(link->mutex);
-    if (!link->call)
-      return;
-    link->call->progress_due_ = false;
-    if (!link->call->flow_done_)
-      link->call->TellProgress();
-  });
-}
-
-void RunCall::TellProgress() {
-  if (!progress_)
-    return;
-  v1::RunEvent event;
-  *event.mutable_progress() = *std::move(progress_);
-  progress_.reset();
-  Enqueue(std::move(event));
 }
 
 void RunCall::Enqueue(v1::RunEvent event) {

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <optional>
 
-#include "grpcpp/alarm.h"
 #include "pyasc/v1/execution.grpc.pb.h"
 #include "server/rpc/run_flow.h"
 #include "server/rpc/service_context.h"
@@ -41,9 +40,6 @@ private:
   void StartFlow();
   void OnFlowDone(FlowResult result);
   void Enqueue(v1::RunEvent event);
-  // Progress is told once it has stood for a moment: a run that is over by then needs none.
-  void SetProgress(const v1::Progress &progress);
-  void TellProgress();
   // Starts the next write, or the end of the call after the last.
   void Continue();
   // False: there is no output left.
@@ -63,9 +59,6 @@ private:
   std::shared_ptr<RunInputs> inputs_;
   std::shared_ptr<RunFlow> flow_;
 
-  std::optional<v1::Progress> progress_; // not told yet
-  bool progress_due_ = false;            // the alarm is set
-  grpc::Alarm progress_alarm_;
   std::deque<v1::RunEvent> queue_;
   v1::RunEvent writing_event_;
   bool writing_ = false;

@@ -51,12 +51,17 @@ void RunFlow::Start() {
     return End({s, {}, {}, nullptr, nullptr});
   if (absl::Status s = tenant_->CheckDeviceTime(); !s.ok())
     return End({s, {}, {}, nullptr, nullptr});
-  ReportStage("compiling");
   v1::CompileRequest request = start_.compile();
-  SetPending(1, service_.backend.Compile(std::move(request), tenant_->caller(0),
-                                         [self = shared_from_this()](const CompileAnswer &answer) {
-                                           self->OnCompiled(answer);
-                                         }));
+  SetPending(
+      1, service_.backend.Compile(
+             std::move(request), tenant_->caller(0),
+             [self = shared_from_this()](const CompileAnswer &answer) { self->OnCompiled(answer); },
+             [this] {
+               v1::Progress progress;
+               progress.set_stage("compiling");
+               if (events_.on_progress)
+                 events_.on_progress(progress);
+             }));
 }
 
 void RunFlow::SetPending(int step, PendingPtr pending) {
@@ -79,14 +84,6 @@ void RunFlow::Cancel() {
   }
   if (pending)
     pending->Cancel();
-}
-
-void RunFlow::ReportStage(const char *stage) {
-  if (!events_.on_progress)
-    return;
-  v1::Progress progress;
-  progress.set_stage(stage);
-  events_.on_progress(progress);
 }
 
 void RunFlow::End(FlowResult result) {
@@ -130,7 +127,6 @@ void RunFlow::OnCompiled(const CompileAnswer &answer) {
     if (cancelled_)
       return;
   }
-  ReportStage("waiting for device");
   PendingPtr pending =
       service_.backend.Launch(work_, [self = shared_from_this()](LaunchAnswer launched) {
         self->OnLaunched(std::move(launched));

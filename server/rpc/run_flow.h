@@ -74,7 +74,6 @@ private:
   absl::Status AddBuffers(std::span<const contract::LaunchValue> values);
   absl::Status FillBuffers();
   void OnLaunched(LaunchAnswer answer);
-  void ReportStage(const char *stage);
   void End(FlowResult result);
   // `step`: 1 compile, 2 launch. A later step's handle is not replaced by an earlier one's.
   void SetPending(int step, PendingPtr pending);

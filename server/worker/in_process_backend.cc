@@ -24,7 +24,10 @@ private:
 InProcessBackend::InProcessBackend(const Engine &engine) : engine_(engine) {}
 
 PendingPtr InProcessBackend::Compile(v1::CompileRequest request, const Caller &,
-                                     std::function<void(const CompileAnswer &)> done) {
+                                     std::function<void(const CompileAnswer &)> done,
+                                     const std::function<void()> &on_wait) {
+  if (on_wait)
+    on_wait();
   auto pending = std::make_shared<FlagPending>();
   auto begin = std::chrono::steady_clock::now();
   compiles_.Post([this, pending, begin, request = std::move(request), done = std::move(done)] {

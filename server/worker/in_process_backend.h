@@ -20,7 +20,8 @@ public:
   explicit InProcessBackend(const Engine &engine);
 
   PendingPtr Compile(v1::CompileRequest request, const Caller &caller,
-                     std::function<void(const CompileAnswer &)> done) override;
+                     std::function<void(const CompileAnswer &)> done,
+                     const std::function<void()> &on_wait) override;
   PendingPtr Check(v1::CheckRequest request, const Caller &caller,
                    std::function<void(absl::StatusOr<v1::CheckReply>)> done) override;
   PendingPtr Launch(std::shared_ptr<LaunchWork> work,

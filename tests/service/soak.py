@@ -39,6 +39,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from conftest import (Daemon, alive, cmdline, request, rss_bytes, wait_for)  # noqa: E402
+from redis_server import Redis  # noqa: E402
 from test_run import Result, floats, messages, start_message  # noqa: E402
 
 import grpc  # noqa: E402
@@ -81,7 +82,7 @@ class Soak:
         self.digests = {}  # of all that was acknowledged
         self.stop = threading.Event()
         self.disk = os.path.join(directory, "disk")
-        self.daemon = self.redis = None
+        self.daemon = None
         self.open_files, self.memory, self.ready = [], [], []
         self.number = 0
         os.mkdir(self.disk)
@@ -90,27 +91,16 @@ class Soak:
         self.key = os.path.join(directory, "fleet.key")
         with open(self.key, "wb") as f:
             f.write(os.urandom(32))
-        self.start_redis()
+        self.redis = Redis(directory)
 
     # ---- servers
-
-    def start_redis(self):
-        path = os.path.join(self.directory, "redis.sock")
-        self.redis = subprocess.Popen(
-            ["redis-server", os.path.join(HERE, "..", "..", "deploy", "redis", "pyasc.conf"),
-             "--port", "0", "--unixsocket", path, "--dir", self.directory],
-            stdout=subprocess.DEVNULL)
-
-    def stop_redis(self):
-        self.redis.kill()
-        self.redis.wait()
 
     def start_daemon(self):
         begin = time.monotonic()
         daemon = Daemon(
             self.directory, "--cache-dir", os.path.join(self.disk, "cache"),
             "--cache-memory-bytes", str(16 << 20), "--cache-retry-seconds", "1",
-            "--redis", f"unix:{self.directory}/redis.sock", "--redis-key-file", self.key,
+            "--redis", f"unix:{self.redis.socket}", "--redis-key-file", self.key,
             "--devices", "sim:2", "--device-lease-ms", str(int(LEASE_SECONDS * 1000)), cache=False)
         self.ready.append(time.monotonic() - begin)
         self.daemon = daemon
@@ -331,9 +321,9 @@ class Soak:
         self.measure(self.early)
         at(0.40)
         window = self.window("redis stopped")
-        self.stop_redis()
+        self.redis.stop()
         at(0.50)
-        self.start_redis()
+        self.redis.start()
         self.close_window(window)
         at(0.60)
         window = self.fill_disk()
@@ -343,7 +333,7 @@ class Soak:
         self.measure(self.late)
         # From here on the disk alone can keep what is acknowledged.
         redis_window = self.window("redis stopped")
-        self.stop_redis()
+        self.redis.stop()
         at(1.0)
         with self.lock:
             durable = self.rng.sample(self.texts, min(100, len(self.texts))) + self.texts[-20:]
@@ -367,7 +357,7 @@ class Soak:
         self.start_daemon()
         self.close_window(window)
         self.check(durable)
-        self.start_redis()
+        self.redis.start()
         self.close_window(redis_window)
 
     def pause(self, until):
@@ -418,7 +408,7 @@ class Soak:
                             ("flights", stats.flights), ("damaged records", stats.cache.corrupt_records)):
             if count:
                 self.breaks(f"at the end: {count} {what}")
-        self.stop_redis()
+        self.redis.stop()
         self.check(list(dict.fromkeys(self.texts)))
         if daemon.terminate() != 0:
             self.breaks("the last SIGTERM did not end with 0")
@@ -432,8 +422,7 @@ class Soak:
     def close(self):
         if self.daemon:
             self.daemon.close()
-        if self.redis.poll() is None:
-            self.stop_redis()
+        self.redis.stop()
         subprocess.run(["umount", "-l", self.disk], check=False)
 
 

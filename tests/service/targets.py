@@ -23,6 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import conftest  # noqa: E402
 from conftest import BUILD, Daemon, cpu_seconds, request, wait_for  # noqa: E402
+from redis_server import Redis  # noqa: E402
 
 import grpc  # noqa: E402
 from pyasc.v1 import compile_pb2  # noqa: E402
@@ -151,10 +152,7 @@ def fleet_storm(directory, connections, callers):
     key = os.path.join(directory, "key")
     with open(key, "wb") as f:
         f.write(os.urandom(32))
-    redis = subprocess.Popen(
-        ["redis-server", os.path.join(deploy, "redis", "pyasc.conf"), "--port", "0", "--unixsocket",
-         f"{directory}/redis.sock", "--dir", directory], stdout=subprocess.DEVNULL)
-    wait_for(lambda: os.path.exists(f"{directory}/redis.sock"), "redis to listen")
+    redis = Redis(directory)
     frontend = f"127.0.0.1:{conftest.free_port()}"
     environment, daemons = {**os.environ, "PYASC_FRONTEND": frontend}, []
     balancer = None
@@ -163,7 +161,7 @@ def fleet_storm(directory, connections, callers):
             os.mkdir(os.path.join(directory, name))
             address = f"127.0.0.1:{conftest.free_port()}"
             daemons.append(Daemon(os.path.join(directory, name), "--listen", address, "--redis",
-                                  f"unix:{directory}/redis.sock", "--redis-key-file", key,
+                                  f"unix:{redis.socket}", "--redis-key-file", key,
                                   "--max-calls", "20000"))
             environment[f"PYASC_{name}"] = address
             environment[f"PYASC_{name}_CHECK"] = str(daemons[-1].http_port)
@@ -186,8 +184,7 @@ def fleet_storm(directory, connections, callers):
             balancer.wait(10)
         for daemon in daemons:
             daemon.close()
-        redis.kill()
-        redis.wait()
+        redis.stop()
 
 
 def copies(directory, rounds):

@@ -3,38 +3,16 @@
 import os
 import shutil
 import signal
-import subprocess
 import time
 
 import pytest
 from conftest import TIME_LIMIT, in_threads, request, wait_for
 from pyasc.v1 import compile_pb2
+from redis_server import Redis
 
 OK = compile_pb2.OUTCOME_OK
 MISS, HIT = compile_pb2.CACHE_RESULT_MISS, compile_pb2.CACHE_RESULT_HIT
-CONFIG = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "deploy", "redis",
-                      "pyasc.conf")
 pytestmark = pytest.mark.skipif(not shutil.which("redis-server"), reason="redis is not installed")
-
-
-class Redis:
-    def __init__(self, directory, *flags):
-        self.socket = str(directory / "redis.sock")
-        self.command = ["redis-server", CONFIG, "--port", "0", "--unixsocket", self.socket,
-                        "--dir", str(directory), *flags]
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
-        wait_for(lambda: self.cli("ping") == "PONG", "redis to answer")
-
-    def cli(self, *arguments, **kw):
-        return subprocess.run(["redis-cli", "-s", self.socket, *arguments], capture_output=True,
-                              text=True, check=False, **kw).stdout.strip()
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
 
 
 @pytest.fixture
