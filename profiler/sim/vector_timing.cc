@@ -249,10 +249,10 @@ Cost VectorCost(const Operation &o, const CostTable &costs) {
   if (d.op == PipeOp::kVBroadcast)
     return {cost.fixed_cycles + static_cast<double>(o.v[2]), isolated.latency};
   // 16 blocks of 32 bytes a repeat, from and to any banks.
-  if (d.op == PipeOp::kVTranspose)
-    return {cost.fixed_cycles +
-                static_cast<double>(o.v[2] * 16 * (kBlock / size)) / Rate(cost, size),
-            isolated.latency};
+  if (d.op == PipeOp::kVTranspose) {
+    const int64_t elements = o.v[2] * 16 * (kBlock / size);
+    return {cost.fixed_cycles + static_cast<double>(elements) / Rate(cost, size), isolated.latency};
+  }
   const Shape shape = ShapeOf(o, lanes, dst_size, src_size);
   Conflicts conflicts;
   if (shape.num_reads > 0 || d.op == PipeOp::kVDup)

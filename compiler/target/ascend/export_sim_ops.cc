@@ -551,7 +551,7 @@ void SimFunctionExporter::exportRowBinary(VRowBinaryOp op) {
   builder.ForChunks(
       builder.DivideUp(rows, 8), kMaxRepeats, [&](const Quantity &first, const Quantity &n) {
         builder.Issue(vectorKind(PipeOp::kVBroadcast, type),
-                      {builder.AddressField(tmp.base, first, 8 * 32),
+                      {builder.AddressField(tmp.base, first, int64_t{8} * 32),
                        builder.AddressField(b, first, 8 * size), SimBuilder::FieldOf(n)});
       });
   builder.Barrier(sim_isa::Pipe::kV);
@@ -584,7 +584,7 @@ void SimFunctionExporter::exportColBinary(VColBinaryOp op) {
 
 // What the scalar unit does for the 32 addresses of a transposing instruction: each is multiplied,
 // added, stored into a list and read back from it.
-static constexpr int64_t kAddressListCycles = 32 * 4;
+static constexpr int64_t kAddressListCycles = 128;
 
 void SimFunctionExporter::exportTranspose(VTransposeOp op) {
   const int64_t size = sizeOf(op.getDst()), block = 32 / size;
