@@ -253,6 +253,34 @@ bool shareBytes(BufferOp a, BufferOp b) {
   return beginA < beginB + b.totalBytes() && beginB < beginA + a.totalBytes();
 }
 
+// The loop, from 0 on in steps of 1, whose induction variable plus `constant` a value is; else
+// null.
+scf::ForOp countingLoop(Value value, int64_t &constant) {
+  constant = 0;
+  if (auto add = value.getDefiningOp<arith::AddIOp>())
+    if (std::optional<int64_t> more = constantOf(add.getRhs())) {
+      constant = *more;
+      value = add.getLhs();
+    }
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  bool counts = loop && value == loop.getInductionVar() && constantOf(loop.getLowerBound()) == 0 &&
+                constantOf(loop.getStep()) == 1;
+  return counts ? loop : scf::ForOp();
+}
+
+// Of slots that different values pick: what is loaded some iterations ahead.
+Conflict betweenSlots(SlotOp first, SlotOp second, int64_t depth) {
+  int64_t a = 0, b = 0;
+  scf::ForOp loop = countingLoop(first.getIteration(), a);
+  if (!loop || loop != countingLoop(second.getIteration(), b) || (a - b) % depth == 0)
+    return {true, true};
+  Conflict result{false, true, first.getIteration(), second.getIteration(), depth};
+  result.distance = ((a - b) % depth + depth) % depth;
+  result.counter = loop;
+  return result;
+}
+
 } // namespace
 
 SmallVector<MemoryUse, 4> memoryUsesOf(Operation *op) {
@@ -290,15 +318,19 @@ Conflict conflictOf(const MemoryUse &first, const MemoryUse &second, Sought soug
   if (isRing(first.root))
     return {};
   if (first.root != second.root)
-    return {true, true, Value(), 1};
+    return {true, true};
 
-  Conflict result{true, true, Value(), 1};
+  Conflict result{true, true};
   SlotOp slotA = first.slot, slotB = second.slot;
   if (slotA && slotB && slotA.getIteration() == slotB.getIteration()) {
     if (bufferA.getDepth() > 1) {
-      result.key = slotA.getIteration();
-      result.depth = static_cast<int64_t>(bufferA.getDepth());
+      result.key = result.laterKey = slotA.getIteration();
+      result.depth = result.distance = static_cast<int64_t>(bufferA.getDepth());
+      int64_t constant = 0;
+      result.counter = countingLoop(slotA.getIteration(), constant);
     }
+  } else if (slotA && slotB) {
+    return betweenSlots(slotA, slotB, static_cast<int64_t>(bufferA.getDepth()));
   } else if (slotA || slotB) {
     return result;
   }

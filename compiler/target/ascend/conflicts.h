@@ -32,9 +32,15 @@ struct Conflict {
   bool same = false;
   // Between an iteration and a later one of some loop around both.
   bool later = false;
-  // Not null: between iterations only where this value picks the same one of `depth` slots.
-  mlir::Value key;
+  // Not null: only where these two values, of the first and of the second use, pick the same one of
+  // `depth` slots. The second use is then `distance` uses later, of which each iteration of the
+  // loop `counter` has one, or so many and any number of times the depth.
+  mlir::Value key, laterKey;
   int64_t depth = 1;
+  int64_t distance = 0;
+  // Not null: the loop whose induction variable and constants the keys are: it counts iterations
+  // exactly. Where the constants differ there is no conflict within an iteration.
+  mlir::scf::ForOp counter = {};
   // Not null: no loop inside this one, of those around both, takes part in `later`.
   mlir::scf::ForOp carrier = {};
 

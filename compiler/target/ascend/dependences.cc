@@ -71,7 +71,7 @@ private:
   int64_t at(Operation *op) { return positions.of(op); }
   int64_t span(const Dependence &dependence) {
     int64_t span = at(dependence.consumer) - at(dependence.producer);
-    return dependence.back ? span + positions.size(dependence.block) : span;
+    return dependence.isBack() ? span + positions.size(dependence.block) : span;
   }
 
   func::FuncOp function;
@@ -145,6 +145,7 @@ void Finder::collect(const Event &first, const Event &second) {
       dependence.from = first.pipe;
       dependence.to = second.pipe;
       dependence.key = conflict.key;
+      dependence.consumerKey = conflict.laterKey;
       dependence.depth = conflict.depth;
       // In two regions of one op: in branches only iterations can conflict, in an scf.while also
       // what it tests with what it does. Rare, so there is no finer way.
@@ -160,24 +161,30 @@ void Finder::collect(const Event &first, const Event &second) {
         result.fences[fenced].barrierAllBefore = true;
         continue;
       }
-      dependence.back = from >= to;
-      if (dependence.back && !conflict.later)
+      if (from >= to && !conflict.later)
         continue;
-      // Slots are picked by a value that the flag ops must reach.
-      if (dependence.key && !inLoop) {
-        dependence.key = Value();
-        dependence.depth = 1;
+      dependence.distance = from >= to ? std::max<int64_t>(1, conflict.distance) : 0;
+      const bool counted = conflict.counter && dependence.block == conflict.counter.getBody();
+      dependence.isExact = !dependence.key || counted;
+      // What is loaded ahead in a loop of the entry block; any other is taken for a conflict of
+      // every iteration.
+      const bool ahead = dependence.key != dependence.consumerKey;
+      if (ahead && counted && conflict.counter->getParentOp() == function) {
+        dependence.distance = conflict.distance;
+        (first.pipe == second.pipe ? samePipe : wanted).push_back(dependence);
+        continue;
       }
+      // Slots are picked by a value that the flag ops must reach.
+      if (dependence.key && (!inLoop || ahead))
+        dependence.dropKeys();
       if (dependence.key) {
         Block *owner = dependence.key.getParentBlock(), *within = dependence.block;
-        Operation *firstUser = dependence.back ? dependence.consumer : dependence.producer;
+        Operation *firstUser = dependence.isBack() ? dependence.consumer : dependence.producer;
         Operation *maker = dependence.key.getDefiningOp();
         bool reaches = owner == within ? !maker || maker->isBeforeInBlock(firstUser)
                                        : owner->getParent()->isProperAncestor(within->getParent());
-        if (!reaches) {
-          dependence.key = Value();
-          dependence.depth = 1;
-        }
+        if (!reaches)
+          dependence.dropKeys();
       }
       bool scalarGm = !a.root.getDefiningOp<BufferOp>();
       if (scalarGm && first.pipe == Pipe::S && a.write)
@@ -192,7 +199,11 @@ void Finder::collect(const Event &first, const Event &second) {
 bool Finder::follows(const Dependence &dependence) {
   int64_t next = positions.size(dependence.block);
   int64_t start = at(dependence.producer);
-  int64_t goal = at(dependence.consumer) + (dependence.back ? next : 0);
+  // Positions of later iterations count on. Of what is not exact, those of the next use of a slot.
+  auto later = [&](const Dependence &d) {
+    return d.isExact ? d.distance * next : d.isBack() ? next : 0;
+  };
+  const int64_t goal = at(dependence.consumer) + later(dependence);
   // Work of a pipe from this position on starts after the producer ended.
   std::array<int64_t, kPipes> after;
   after.fill(kNever);
@@ -215,14 +226,18 @@ bool Finder::follows(const Dependence &dependence) {
     for (const Dependence &flag : result.flags) {
       if (flag.block != dependence.block)
         continue;
-      if (flag.back && flag.depth > 1 && flag.key != dependence.key)
-        continue; // holds for the same slot only
-      int64_t raised = at(flag.producer), waited = at(flag.consumer);
-      for (int64_t iteration : {int64_t{0}, next}) {
-        int64_t raisedAt = raised + iteration;
-        int64_t waitedAt = waited + iteration + (flag.back ? next : 0);
-        if (waitedAt >= 2 * next)
-          continue;
+      // From one use of a slot to the next of the same one says nothing of other iterations; and
+      // what is counted in uses of a slot is not to be had from numbers of iterations but of the
+      // next one.
+      if (!flag.isExact && flag.isBack() && !flag.hasKeysOf(dependence))
+        continue;
+      if (!dependence.isExact && flag.isExact && flag.distance > 1)
+        continue;
+      const int64_t raised = at(flag.producer), waited = at(flag.consumer);
+      for (int64_t iteration = 0; iteration <= goal; iteration += next) {
+        const int64_t raisedAt = raised + iteration, waitedAt = waited + iteration + later(flag);
+        if (waitedAt > goal)
+          break;
         bool usable = (flag.from == dependence.from && raisedAt >= start) ||
                       raisedAt >= after[static_cast<size_t>(flag.from)];
         if (usable)
@@ -250,7 +265,8 @@ void Finder::closeProtocol() {
     Dependence reverse = flag;
     std::swap(reverse.producer, reverse.consumer);
     std::swap(reverse.from, reverse.to);
-    reverse.back = !flag.back;
+    std::swap(reverse.key, reverse.consumerKey);
+    reverse.distance = flag.depth - flag.distance;
     accept(std::move(reverse));
   }
 }
@@ -265,8 +281,10 @@ void Finder::placeBarriers() {
     int64_t from = at(dependence.producer), to = at(dependence.consumer);
     SmallVector<int64_t> &placed = barriers[{dependence.block, static_cast<int>(dependence.from)}];
     bool covered = llvm::any_of(placed, [&](int64_t position) {
-      return dependence.back ? position > from || position <= to
-                             : from < position && position <= to;
+      if (dependence.isBack() && from < to)
+        return true; // of a later iteration: any barrier of the loop stands between
+      return dependence.isBack() ? position > from || position <= to
+                                 : from < position && position <= to;
     });
     if (covered || follows(dependence))
       continue;

@@ -23,11 +23,26 @@ struct Dependence {
   mlir::Operation *producer = nullptr;
   mlir::Operation *consumer = nullptr;
   Pipe from = Pipe::S, to = Pipe::S;
-  // The consumer of a later iteration; else of the same one.
-  bool back = false;
-  // Not null: one flag for each of `depth` slots, which this value picks; see Conflict.
-  mlir::Value key;
+  // The consumer is of the iteration so many later; 0: of the same one.
+  int64_t distance = 0;
+  // Not null: one flag for each of `depth` slots, which these values pick for the producer and for
+  // the consumer; see Conflict. Without them distance and depth are at most 1.
+  mlir::Value key, consumerKey;
   int64_t depth = 1;
+  // The keys count the iterations of the loop around, so that `distance` is a number of these; else
+  // the consumer is the one that picks the same slot next.
+  bool isExact = true;
+
+  bool isBack() const { return distance > 0; }
+  bool hasKeysOf(const Dependence &other) const {
+    return key == other.key && consumerKey == other.consumerKey;
+  }
+  void dropKeys() {
+    key = consumerKey = mlir::Value();
+    depth = 1;
+    distance = isBack() ? 1 : 0;
+    isExact = true;
+  }
 
   // Filled by the allocation of event ids (sync.cc).
   llvm::SmallVector<int64_t> ids;

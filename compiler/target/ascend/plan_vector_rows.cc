@@ -2,6 +2,7 @@
 // loads what the steps read once, and keeps what one step hands to the next in UB.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "compiler/target/ascend/plan_vector_rows.h"
 #include "compiler/target/ascend/row_group.h"
@@ -89,19 +90,58 @@ private:
       mine = builder_.createOrFold<arith::CeilDivUIOp>(
           loc_, builder_.createOrFold<arith::SubIOp>(loc_, code_.index(tiling_.tasks), block),
           cores);
+    // Sets row_ and rows_; none are left where the tile is one too many.
+    auto startTile = [&](Value iteration, bool isPast) {
+      Value task = builder_.createOrFold<arith::AddIOp>(
+          loc_, block, builder_.createOrFold<arith::MulIOp>(loc_, iteration, cores));
+      int64_t size = tiling_.size.rows;
+      iteration_ = iteration;
+      row_ = builder_.createOrFold<arith::MulIOp>(loc_, task, code_.index(size));
+      rows_ = code_.index(size);
+      if (isPast || group_.rows % size != 0)
+        rows_ = builder_.createOrFold<arith::MinSIOp>(
+            loc_, rows_,
+            builder_.createOrFold<arith::SubIOp>(loc_, code_.index(group_.rows), row_));
+      if (isPast)
+        rows_ = builder_.createOrFold<arith::MaxSIOp>(loc_, rows_, code_.index(0));
+    };
+    SmallVector<const RowOperand *> ahead = loadedAhead();
+    auto loadAhead = [&](Value iteration, bool isPast) -> LogicalResult {
+      startTile(iteration, isPast);
+      for (const RowOperand *operand : ahead)
+        if (failed(loadTile(*operand, ahead_.at(operand->access), isPast)))
+          return failure();
+      return success();
+    };
+    for (const RowOperand *operand : ahead)
+      ahead_[operand->access] = buffers_.make(loc_, BufferKind::full, operand->element, 2);
+    if (!ahead.empty() && failed(loadAhead(code_.index(0), false)))
+      return failure();
     auto loop = builder_.create<scf::ForOp>(loc_, code_.index(0), mine, code_.index(1));
     OpBuilder::InsertionGuard guard(builder_);
     builder_.setInsertionPointToStart(loop.getBody());
-    iteration_ = loop.getInductionVar();
-    Value task = builder_.createOrFold<arith::AddIOp>(
-        loc_, block, builder_.createOrFold<arith::MulIOp>(loc_, iteration_, cores));
-    int64_t size = tiling_.size.rows;
-    row_ = builder_.createOrFold<arith::MulIOp>(loc_, task, code_.index(size));
-    rows_ = code_.index(size);
-    if (group_.rows % size != 0)
-      rows_ = builder_.createOrFold<arith::MinSIOp>(
-          loc_, rows_, builder_.createOrFold<arith::SubIOp>(loc_, code_.index(group_.rows), row_));
+    Value next = builder_.create<arith::AddIOp>(loc_, loop.getInductionVar(), code_.index(1));
+    if (!ahead.empty() && failed(loadAhead(next, true)))
+      return failure();
+    startTile(loop.getInductionVar(), false);
     return emitSteps();
+  }
+
+  // Where tiles are single rows, the scalar unit waits for what a row adds up to, and would ask for
+  // the next one only then: rows are asked for one tile ahead.
+  SmallVector<const RowOperand *> loadedAhead() const {
+    SmallVector<const RowOperand *> result;
+    std::set<RowAccess> written, seen;
+    for (const RowStep &step : group_.steps)
+      written.insert(step.result->access);
+    if (tiling_.size.hasRows || tiling_.tasks <= tiling_.cores || options_.inputSlots < 2)
+      return result;
+    for (const RowStep &step : group_.steps)
+      for (const RowOperand &input : step.inputs)
+        if (input.used && input.kind == TileKind::full && input.access.rowStride != 0 &&
+            !written.count(input.access) && seen.insert(input.access).second)
+          result.push_back(&input);
+    return result;
   }
 
   LogicalResult emitSteps() {
@@ -187,6 +227,28 @@ private:
     return builder_.create<SlotOp>(loc_, buffer.getType(), buffer, iteration_);
   }
 
+  // Loads the operand's rows of the tile into the slot of its iteration, which is returned.
+  // `maybeNone`: there may be no rows.
+  FailureOr<Value> loadTile(const RowOperand &operand, Value buffer, bool maybeNone) {
+    Value gm;
+    auto at = address(operand, gm);
+    if (failed(at))
+      return failure();
+    const RowAccess &access = operand.access;
+    Value memory = builder_.create<SlotOp>(loc_, buffer.getType(), buffer, iteration_);
+    Value count = code_.index(1), length = code_.index(access.columns), stride = length;
+    if (access.rowStride == access.columns && access.columns == tiling_.size.pitch)
+      length = stride = builder_.createOrFold<arith::MulIOp>(loc_, rows_, length);
+    else if (tiling_.size.hasRows)
+      std::tie(count, stride) = std::pair(rows_, code_.index(access.rowStride));
+    else if (maybeNone)
+      count = rows_;
+    auto load = builder_.create<LoadOp>(loc_, memory, code_.index(0), gm, *at, count, length,
+                                        stride, pitch());
+    load.setBypassL2(operand.streamed);
+    return memory;
+  }
+
   // The operand's part of the tile: as an earlier step left it, or from GM.
   FailureOr<TileValue> read(const RowOperand &operand) {
     auto known = values_.find(operand.access);
@@ -200,17 +262,17 @@ private:
     const RowAccess &access = operand.access;
     TileValue value;
     if (operand.kind == TileKind::full) {
-      Value memory = slotOf(BufferKind::full, operand.element, options_.inputSlots);
-      value = inBuffer(operand, memory);
-      Value length = code_.index(access.columns);
-      bool dense = access.rowStride == access.columns && access.columns == tiling_.size.pitch;
-      if (dense)
-        length = builder_.createOrFold<arith::MulIOp>(loc_, rows_, length);
-      bool several = tiling_.size.hasRows && !dense;
-      auto load =
-          builder_.create<LoadOp>(loc_, memory, zero, gm, *at, several ? rows_ : one, length,
-                                  several ? code_.index(access.rowStride) : length, pitch());
-      load.setBypassL2(operand.streamed);
+      auto ahead = ahead_.find(access);
+      if (ahead != ahead_.end()) {
+        value = inBuffer(operand, builder_.create<SlotOp>(loc_, ahead->second.getType(),
+                                                          ahead->second, iteration_));
+      } else {
+        Value buffer = buffers_.make(loc_, BufferKind::full, operand.element, options_.inputSlots);
+        auto memory = loadTile(operand, buffer, false);
+        if (failed(memory))
+          return failure();
+        value = inBuffer(operand, *memory);
+      }
     } else if (access.rowStride == 1 || !tiling_.size.hasRows) {
       Value memory = slotOf(BufferKind::column, operand.element);
       value = inBuffer(operand, memory);
@@ -444,6 +506,8 @@ private:
   Location loc_;
   TileCode code_;
   std::map<RowAccess, TileValue> values_;
+  // Buffers of what is loaded one tile ahead.
+  std::map<RowAccess, Value> ahead_;
   // Operands of all rows in f32, for steps that want them so alone.
   std::map<RowAccess, TileValue> widened_;
   RowSharing sharing_;

@@ -60,7 +60,9 @@ private:
   }
 
   void emit();
-  Value idOf(OpBuilder &builder, const Dependence &flag);
+  // The id of the slot that `key` picks; of the only one without a key.
+  Value idOf(OpBuilder &builder, const Dependence &flag, Value key);
+  void carry(const Dependence &flag);
   void emitFence(Operation *op, const Fence &fence);
 
   func::FuncOp function;
@@ -144,16 +146,20 @@ void Synchroniser::mergeGroup(SmallVector<size_t> &flags) {
     for (size_t j : kept) {
       Dependence &into = dependences.flags[j];
       if (into.block != flag.block || into.from != flag.from || into.to != flag.to ||
-          into.back != flag.back || into.key != flag.key)
+          into.distance != flag.distance || !into.hasKeysOf(flag))
         continue;
       Operation *producer =
           into.producer->isBeforeInBlock(flag.producer) ? flag.producer : into.producer;
       Operation *consumer =
           flag.consumer->isBeforeInBlock(into.consumer) ? flag.consumer : into.consumer;
-      if (!flag.back && !producer->isBeforeInBlock(consumer))
+      if (!flag.isBack() && !producer->isBeforeInBlock(consumer))
         continue;
-      if (flag.key && flag.key.getParentBlock() == flag.block && flag.key.getDefiningOp() &&
-          !flag.key.getDefiningOp()->isBeforeInBlock(consumer))
+      auto isMadeBefore = [&](Value key, Operation *user) {
+        Operation *maker =
+            key && key.getParentBlock() == flag.block ? key.getDefiningOp() : nullptr;
+        return !maker || maker->isBeforeInBlock(user);
+      };
+      if (!isMadeBefore(flag.key, producer) || !isMadeBefore(flag.consumerKey, consumer))
         continue;
       into.producer = producer;
       into.consumer = consumer;
@@ -167,12 +173,12 @@ void Synchroniser::mergeGroup(SmallVector<size_t> &flags) {
   flags = kept;
 }
 
-Value Synchroniser::idOf(OpBuilder &builder, const Dependence &flag) {
+Value Synchroniser::idOf(OpBuilder &builder, const Dependence &flag, Value key) {
   Location loc = flag.producer->getLoc();
-  if (!flag.key)
+  if (!key)
     return builder.create<arith::ConstantIndexOp>(loc, flag.ids.front());
   Value depth = builder.create<arith::ConstantIndexOp>(loc, flag.depth);
-  Value slot = builder.create<arith::RemUIOp>(loc, flag.key, depth);
+  Value slot = builder.createOrFold<arith::RemUIOp>(loc, key, depth);
   // Ids of a flag need not follow each other.
   Value id = builder.create<arith::ConstantIndexOp>(loc, flag.ids.front());
   bool consecutive = flag.ids.back() - flag.ids.front() == flag.depth - 1;
@@ -216,6 +222,35 @@ void Synchroniser::emitFence(Operation *op, const Fence &fence) {
   }
 }
 
+// What the first iterations wait for is raised before the loop, what the last ones raise is waited
+// for behind it.
+void Synchroniser::carry(const Dependence &flag) {
+  Operation *region = regionOf(flag);
+  Location loc = region->getLoc();
+  OpBuilder before(region), after(region);
+  after.setInsertionPointAfter(region);
+  if (flag.distance == flag.depth) {
+    for (int64_t id : flag.ids) {
+      Value value = before.create<arith::ConstantIndexOp>(loc, id);
+      before.create<SetFlagOp>(loc, flag.from, flag.to, value);
+      value = after.create<arith::ConstantIndexOp>(loc, id);
+      after.create<WaitFlagOp>(loc, flag.from, flag.to, value);
+    }
+    return;
+  }
+  // The consumer's keys of as many iterations from the first on, and from the one after the last.
+  auto loop = cast<scf::ForOp>(region);
+  auto add = flag.consumerKey.getDefiningOp<arith::AddIOp>();
+  int64_t ahead = add ? *constantOf(add.getRhs()) : 0;
+  for (int64_t i = 0; i < flag.distance; ++i) {
+    Value first = before.create<arith::ConstantIndexOp>(loc, ahead + i);
+    before.create<SetFlagOp>(loc, flag.from, flag.to, idOf(before, flag, first));
+    Value last = after.create<arith::ConstantIndexOp>(loc, ahead + i);
+    last = after.createOrFold<arith::AddIOp>(loc, loop.getUpperBound(), last);
+    after.create<WaitFlagOp>(loc, flag.from, flag.to, idOf(after, flag, last));
+  }
+}
+
 void Synchroniser::emit() {
   // Waits come before what fences an op; a flush after an op comes before the flags it raises, so
   // flags are put there first and the flush in between.
@@ -223,20 +258,13 @@ void Synchroniser::emit() {
     if (dropped.contains(i))
       continue;
     OpBuilder builder(flag.consumer);
-    builder.create<WaitFlagOp>(flag.consumer->getLoc(), flag.from, flag.to, idOf(builder, flag));
+    builder.create<WaitFlagOp>(flag.consumer->getLoc(), flag.from, flag.to,
+                               idOf(builder, flag, flag.consumerKey));
     builder.setInsertionPointAfter(flag.producer);
-    builder.create<SetFlagOp>(flag.producer->getLoc(), flag.from, flag.to, idOf(builder, flag));
-    if (!flag.back)
-      continue;
-    Operation *region = regionOf(flag);
-    for (int64_t id : flag.ids) {
-      builder.setInsertionPoint(region);
-      Value value = builder.create<arith::ConstantIndexOp>(region->getLoc(), id);
-      builder.create<SetFlagOp>(region->getLoc(), flag.from, flag.to, value);
-      builder.setInsertionPointAfter(region);
-      value = builder.create<arith::ConstantIndexOp>(region->getLoc(), id);
-      builder.create<WaitFlagOp>(region->getLoc(), flag.from, flag.to, value);
-    }
+    builder.create<SetFlagOp>(flag.producer->getLoc(), flag.from, flag.to,
+                              idOf(builder, flag, flag.key));
+    if (flag.isBack())
+      carry(flag);
   }
   for (auto &[op, fence] : dependences.fences)
     emitFence(op, fence);
