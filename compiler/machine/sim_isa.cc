@@ -17,12 +17,12 @@ struct PipeOpInfo {
   int num_fields;
 };
 constexpr PipeOpInfo kPipeOps[kNumPipeOps] = {
-    {"set_flag", 1},   {"wait_flag", 1}, {"pipe_barrier", 0},   {"load", 6},
-    {"load_nd2nz", 7}, {"store", 6},     {"load_l0", 5},        {"mmad", 8},
-    {"fixpipe", 6},    {"vbinary", 11},  {"vunary", 8},         {"vscalar", 9},
-    {"vdup", 6},       {"vcast", 8},     {"vcompare", 4},       {"vcompares", 4},
-    {"vselect", 5},    {"vreduce", 4},   {"vreduce_repeat", 7}, {"vbroadcast", 3},
-    {"vtranspose", 5}, {"cross_set", 1}, {"cross_wait", 1}};
+    {"set_flag", 1},   {"wait_flag", 1},     {"pipe_barrier", 0},   {"load", 6},
+    {"load_nd2nz", 7}, {"store", 6},         {"load_l0", 5},        {"mmad", 8},
+    {"fixpipe", 6},    {"vbinary", 11},      {"vunary", 8},         {"vscalar", 9},
+    {"vdup", 6},       {"vcast", 8},         {"vcompare", 4},       {"vcompares", 4},
+    {"vselect", 5},    {"vreduce", 4},       {"vreduce_repeat", 7}, {"vbroadcast", 3},
+    {"vtranspose", 5}, {"vreduce_block", 3}, {"cross_set", 1},      {"cross_wait", 1}};
 
 constexpr int kHeaderBytes = 8;
 constexpr int kFieldBytes = 16;

@@ -302,6 +302,8 @@ enum class PipeOp : uint8_t {
   // j)
   // * dst_stride + i elements.
   kVTranspose,
+  // V. sub: Reduce. dst, a, repeats: each repeat's 8 blocks of 8 elements become 8 results.
+  kVReduceBlock,
   // Any pipe: flags between cores. Fields: id. sub of a set: CrossMode.
   kCrossSet,
   kCrossWait,

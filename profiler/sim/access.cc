@@ -302,6 +302,13 @@ void VectorOp(Collector &c, const Operation &o) {
     AddVector(c, false, v[1], 1, v[2] * 8 * size, 0, 0, 0);
     AddVector(c, true, v[0], 1, v[2] * 8 * kBlock, 0, 0, 0);
     return;
+  case PipeOp::kVReduceBlock:
+    c.InRange("repeats", v[2], 0, 255);
+    c.Require(v[0] + v[2] * kBlock <= v[1] || v[1] + v[2] * kRepeatBytes <= v[0],
+              FaultKind::kOverlap, "results must not overlap what is reduced", v[0]);
+    AddVector(c, false, v[1], 1, v[2] * kRepeatBytes, 0, 0, 0);
+    AddVector(c, true, v[0], 1, v[2] * kBlock, 0, 0, 0);
+    return;
   case PipeOp::kVTranspose:
     c.InRange("repeats", v[2], 0, 255);
     c.Aligned("a stride", v[3], kBlock);

@@ -421,6 +421,14 @@ void Definedness::VectorElements(const Operation &o, uint32_t site) {
     }
     return;
   }
+  case PipeOp::kVReduceBlock:
+    for (int64_t i = 0; i < v[2] * 8; ++i) {
+      bool ok = true;
+      for (int64_t e = 0; e < 8; ++e)
+        ok &= defined(v[1] + i * 32 + e * size, size);
+      put(v[0] + i * size, size, ok);
+    }
+    return;
   case PipeOp::kVTranspose:
     for (int64_t i = 0; i < 16; ++i)
       for (int64_t j = 0; j < v[2] * (32 / size); ++j)

@@ -200,6 +200,9 @@ const char *CheckDescriptor(const Descriptor &d, bool cube) {
   case PipeOp::kVReduce:
   case PipeOp::kVReduceRepeat:
     return d.sub <= static_cast<int>(Reduce::kMin) && floating ? nullptr : "no such reduction";
+  case PipeOp::kVReduceBlock:
+    return d.sub <= static_cast<int>(Reduce::kMin) && t == Type::kF32 ? nullptr
+                                                                      : "no such reduction";
   case PipeOp::kVBroadcast:
   case PipeOp::kVTranspose:
     return TypeBytes(t) == 2 || TypeBytes(t) == 4 ? nullptr : "elements of 2 or 4 bytes only";

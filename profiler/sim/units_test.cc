@@ -291,6 +291,21 @@ TEST(VectorTest, BroadcastFillsBlocks) {
     EXPECT_EQ(bench.At<uint16_t>(Space::kUb, 1024)[i], i / 16 + 1);
 }
 
+TEST(VectorTest, BlocksBecomeElements) {
+  Bench bench(false);
+  for (int i = 0; i < 128; ++i)
+    bench.At<float>(Space::kUb, 0)[i] = static_cast<float>(i % 8 == 3 ? 1000 + i : i % 8);
+  bench.Run(PipeOp::kVReduceBlock,
+            D(Type::kF32, Type::kF32, Space::kUb, static_cast<int>(Reduce::kSum)), {4096, 0, 2});
+  bench.Run(PipeOp::kVReduceBlock,
+            D(Type::kF32, Type::kF32, Space::kUb, static_cast<int>(Reduce::kMax)), {8192, 0, 2});
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(bench.At<float>(Space::kUb, 4096)[i], static_cast<float>(1000 + 3 + 8 * i + 25));
+    EXPECT_EQ(bench.At<float>(Space::kUb, 8192)[i], static_cast<float>(1003 + 8 * i));
+  }
+  EXPECT_EQ(bench.At<uint16_t>(Space::kUb, 4096)[32], kPoison);
+}
+
 TEST(VectorTest, TransposesPiecesOfSixteenRows) {
   // Two repeats each: 16 rows of 32 halves or of 16 floats, rows of src 96 bytes apart, of dst 64.
   Bench bench(false);

@@ -47,6 +47,8 @@ std::string_view CostName(const Descriptor &d) {
     return "broadcast";
   case PipeOp::kVTranspose:
     return "transpose";
+  case PipeOp::kVReduceBlock:
+    return "reduce_block";
   default:
     return "reduce_repeat";
   }
@@ -227,7 +229,7 @@ void CostTable::FillVector() {
   for (PipeOp op :
        {PipeOp::kVBinary, PipeOp::kVUnary, PipeOp::kVScalar, PipeOp::kVDup, PipeOp::kVCast,
         PipeOp::kVCompare, PipeOp::kVCompareS, PipeOp::kVSelect, PipeOp::kVReduce,
-        PipeOp::kVReduceRepeat, PipeOp::kVBroadcast, PipeOp::kVTranspose})
+        PipeOp::kVReduceRepeat, PipeOp::kVBroadcast, PipeOp::kVTranspose, PipeOp::kVReduceBlock})
     for (int sub = 0; sub < kMaxSubs; ++sub) {
       Descriptor d;
       d.op = op;
@@ -248,6 +250,9 @@ Cost VectorCost(const Operation &o, const CostTable &costs) {
   const Cost isolated = {0, soc.vector_isolated_cycles};
   if (d.op == PipeOp::kVBroadcast)
     return {cost.fixed_cycles + static_cast<double>(o.v[2]), isolated.latency};
+  if (d.op == PipeOp::kVReduceBlock)
+    return {cost.fixed_cycles + static_cast<double>(o.v[2] * lanes) / Rate(cost, size),
+            isolated.latency};
   // 16 blocks of 32 bytes a repeat, from and to any banks.
   if (d.op == PipeOp::kVTranspose) {
     const int64_t elements = o.v[2] * 16 * (kBlock / size);

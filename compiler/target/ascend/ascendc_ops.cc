@@ -430,6 +430,13 @@ bool Instruction::print(Operation *op) {
                      p.use(o.getRowStride())}) +
                ");");
       })
+      .Case<VBlockReduceOp>([&](auto o) {
+        p.need(Piece::kBlockReduce);
+        p.line("BlockReduce" + std::string(reduceName(o.getOp())) + "Of(" +
+               join({p.at(o.getDst(), o.getDstOffset()), p.at(o.getA(), o.getAOffset()),
+                     p.use(o.getCount())}) +
+               ");");
+      })
       .Case<VTransposeOp>([&](auto o) {
         p.need(Piece::kTranspose);
         p.line("TransposeTile<" + elementType(o.getDst()) + ">(" +

@@ -423,6 +423,20 @@ __aicore__ inline void ColBinary(const LocalTensor<T> &dst, const LocalTensor<T>
   }
 }
 )"},
+    {Piece::kBlockReduce, {}, R"(
+// dst[i] = the combination of the i-th 8 elements; count is a multiple of 64.
+#define PYASC_BLOCK_REDUCE(NAME, REDUCE)                                                           \
+  __aicore__ inline void NAME(const LocalTensor<float> &dst, const LocalTensor<float> &a,          \
+                              int64_t count) {                                                     \
+    for (int64_t done = 0; done < count; done += 255 * 64) {                                       \
+      const int64_t left = count - done < 255 * 64 ? count - done : 255 * 64;                      \
+      REDUCE(dst[done / 8], a[done], static_cast<int32_t>(left / 64), 64, 1, 1, 8);                \
+    }                                                                                              \
+  }
+PYASC_BLOCK_REDUCE(BlockReduceSumOf, BlockReduceSum)
+PYASC_BLOCK_REDUCE(BlockReduceMaxOf, BlockReduceMax)
+PYASC_BLOCK_REDUCE(BlockReduceMinOf, BlockReduceMin)
+)"},
     {Piece::kTranspose, {}, R"(
 // dst[c * dstStride + r] = a[r * aStride + c], in pieces of 16 rows and 32 bytes of columns.
 template <typename T>

@@ -39,6 +39,7 @@ enum class Piece {
   kRowBinary,
   kColBinary,
   kTranspose,
+  kBlockReduce,
 };
 
 // C++ type of a scalar: "float", "int64_t", "half"; "" when there is none.

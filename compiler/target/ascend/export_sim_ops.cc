@@ -205,7 +205,7 @@ SimFunctionExporter::Outcome SimFunctionExporter::exportNpu(Operation *op) {
       .Case<LoadOp, StoreOp, LoadNd2NzOp>([&](auto) { return done(exportDma(op)); })
       .Case<LoadL0Op, MmadOp, FixpipeOp>([&](auto) { return done(exportCube(op)); })
       .Case<VBinaryOp, VUnaryOp, VCopyOp, VScalarOp, VDupOp, VCastOp, VCompareOp, VComparesOp,
-            VSelectOp, VReduceOp>([&](auto) { return done(exportVector(op)); })
+            VSelectOp, VReduceOp, VBlockReduceOp>([&](auto) { return done(exportVector(op)); })
       .Case([&](VRowReduceOp o) {
         exportRowReduce(o);
         return Outcome::kDone;
@@ -393,6 +393,19 @@ bool SimFunctionExporter::exportVector(Operation *op) {
         builder.Issue(vectorKind(PipeOp::kVReduce, typeOf(o.getDst()), subOf(o.getOp())),
                       {address(o.getDst(), o.getDstOffset()), address(o.getA(), o.getAOffset()),
                        address(o.getTmp(), o.getTmpOffset()), count(o.getCount())});
+        return true;
+      })
+      .Case([&](VBlockReduceOp o) {
+        const Descriptor kind =
+            vectorKind(PipeOp::kVReduceBlock, typeOf(o.getDst()), subOf(o.getOp()));
+        const Quantity dst = addressQuantity(o.getDst(), o.getDstOffset());
+        const Quantity a = addressQuantity(o.getA(), o.getAOffset());
+        builder.ForChunks(builder.Divide(quantity(o.getCount()), 64), kMaxRepeats,
+                          [&](const Quantity &first, const Quantity &n) {
+                            builder.Issue(kind, {builder.AddressField(dst, first, 32),
+                                                 builder.AddressField(a, first, 256),
+                                                 SimBuilder::FieldOf(n)});
+                          });
         return true;
       })
       .Default([&](Operation *) { return refuse(op); });

@@ -213,6 +213,12 @@ Accesses VReduceOp::getAccesses() {
           anything(getDstMutable(), getDstOffset(), true)};
 }
 
+Accesses VBlockReduceOp::getAccesses() {
+  // An eighth of the count is written.
+  return {row(getAMutable(), getAOffset(), false, getCount()),
+          anything(getDstMutable(), getDstOffset(), true)};
+}
+
 Accesses VRowReduceOp::getAccesses() {
   return {matrix(getAMutable(), getAOffset(), false, getRows(), getRowStride(), getCols()),
           anything(getTmpMutable(), getTmpOffset(), true),

@@ -448,6 +448,21 @@ def Npu_VReduceOp : Npu_Instruction<"vreduce", "V"> {
   }];
 }
 
+def Npu_VBlockReduceOp : Npu_Instruction<"vblock_reduce", "V"> {
+  let summary = "dst[i] = sum, max or min of the i-th 8 elements of a";
+  let description = [{
+    f32; count is a multiple of 64, so that count / 8 results fill whole blocks; dst and a do not
+    overlap. The 8 are combined by a tree (Ascend C: BlockReduceSum, BlockReduceMax, BlockReduceMin,
+    at most 255 repeats of 64 elements an instruction).
+  }];
+  let arguments = (ins Npu_ReduceAttr:$op, Npu_Memory:$dst, Index:$dst_offset, Npu_Memory:$a,
+                       Index:$a_offset, Index:$count);
+  let assemblyFormat = [{
+    $op $dst `[` $dst_offset `]` `,` $a `[` $a_offset `]` `count` $count attr-dict
+    `:` type($dst) `,` type($a)
+  }];
+}
+
 // The three row ops below are composite: both exits expand them by the rule in the description.
 // E = 256 bytes / element size elements make a repeat, B = 32 bytes / element size a block. "Repeat
 // form" means mask = columns of the chunk, one repeat a row, repeat strides = row strides / B, at

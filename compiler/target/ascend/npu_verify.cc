@@ -395,6 +395,16 @@ LogicalResult VReduceOp::verify() {
       .that(isHalfOrFloat(type), "does not exist for this element type");
 }
 
+LogicalResult VBlockReduceOp::verify() {
+  return Check(*this)
+      .ub("dst", getDst(), getDstOffset())
+      .ub("a", getA(), getAOffset())
+      .that(elementOf(getDst()).isF32() && elementOf(getA()).isF32(), "exists for f32 only")
+      .that(getDst() != getA(), "must not write where it reads")
+      .range("count", getCount(), 0, kMostElements)
+      .multiple("count", getCount(), 64, 1);
+}
+
 LogicalResult VRowReduceOp::verify() {
   Type type = elementOf(getDst());
   return Check(*this)

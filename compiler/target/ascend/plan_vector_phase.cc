@@ -4,8 +4,8 @@ namespace pyasc::npu {
 
 using namespace mlir;
 
-// UB that buffers may use: some is left for what the tools reserve.
-static constexpr int64_t kReservedBytes = 2048;
+// UB that buffers may use: some is left for the scratch of scalar functions (ascendc_prelude.cc).
+static constexpr int64_t kReservedBytes = 1024;
 
 int64_t vectorBudget(const Planner &planner) { return planner.soc().ub_bytes - kReservedBytes; }
 

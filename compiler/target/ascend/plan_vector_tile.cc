@@ -11,8 +11,10 @@ using namespace mlir;
 //===------------------------------------------------------------------------------------------===//
 
 constexpr int64_t kRepeatBytes = 256;
-// Down to here vectors are folded before they are reduced.
-constexpr int64_t kFoldedElements = 256;
+// Of f32.
+constexpr int64_t kRepeatElements = 64, kBlockElements = 8;
+// From here on vectors are reduced block by block first.
+constexpr int64_t kLongVector = 256;
 
 // Comparisons work on whole repeats: every buffer has room for them.
 static int64_t wholeRepeats(int64_t elements) { return llvm::divideCeil(elements, 128) * 128; }
@@ -31,12 +33,19 @@ int64_t TileBuffers::elements(BufferKind kind, int64_t elementBytes, TileSize si
     return wholeRepeats(size.rows * size.pitch) * size.blocks;
   case BufferKind::repeat:
     return 2 * kRepeatBytes / elementBytes;
-  case BufferKind::half:
-    return wholeRepeats(llvm::divideCeil(size.rows * size.pitch, 2)) + 128;
   case BufferKind::rowReduceScratch:
     return size.rows * (256 / elementBytes);
   case BufferKind::rowBinaryScratch:
     return llvm::divideCeil(size.rows, 8) * 8 * (32 / elementBytes);
+  // Never compared; fewer elements than a repeat are left over.
+  case BufferKind::blockReduced:
+    return (llvm::divideCeil(size.rows * size.pitch, kRepeatElements * kBlockElements) + 1) *
+           kRepeatElements;
+  case BufferKind::reducedAgain:
+    return (llvm::divideCeil(size.rows * size.pitch,
+                             kRepeatElements * kBlockElements * kBlockElements) +
+            1) *
+           kRepeatElements;
   case BufferKind::reduceScratch:
     return llvm::divideCeil(size.rows * size.pitch * elementBytes, 256) * (32 / elementBytes);
   }
@@ -410,49 +419,34 @@ TileValue TileCode::reduceRows(Reduce op, TileValue a) {
                                    scratch->memory, index(0), rows_, cols_, index(size_.pitch));
     return dst;
   }
-  // A long vector is folded in halves first: an instruction that works lane by lane is seven times
-  // as fast as one that reduces.
-  Value length = cols_;
-  TileBuffers::Lease folded;
-  std::optional<int64_t> fixed = constantOf(cols_);
-  if (size_.pitch >= 2 * kFoldedElements && (!a.lease || a.lease.use_count() > 1))
-    // Who holds the tile works on others of its size, which have room.
-    folded = buffers_.take(loc_, a.lease ? BufferKind::full : BufferKind::half, a.storage);
-  if (fixed && *fixed >= 2 * kFoldedElements) {
-    Binary combine = op == Reduce::sum   ? Binary::add
-                     : op == Reduce::max ? Binary::max
-                                         : Binary::min;
-    int64_t block = blockElements(a.storage), n = *fixed;
-    Value memory = a.memory, offset = a.offset;
-    if (folded) {
-      memory = folded->memory;
+  // Of a long vector blocks are reduced first, which takes a seventh of the time for an element.
+  Value length = cols_, memory = a.memory, offset = a.offset;
+  TileBuffers::Lease blocks[2];
+  int into = 0;
+  if (a.storage.isF32() && size_.pitch >= kLongVector) {
+    blocks[0] = buffers_.take(loc_, BufferKind::blockReduced, a.storage);
+    blocks[1] = buffers_.take(loc_, BufferKind::reducedAgain, a.storage);
+    for (int64_t n = constantOf(cols_).value_or(0); n >= kLongVector / 2; into = 1 - into) {
+      int64_t whole = n / kRepeatElements * kRepeatElements, rest = n - whole;
+      Value to = blocks[into]->memory;
+      builder().create<VBlockReduceOp>(loc_, op, to, index(0), memory, offset, index(whole));
+      n = whole / kBlockElements + rest;
+      if (rest > 0) // as it is
+        builder().create<VScalarOp>(
+            loc_, Scalar::muls, to, index(whole / kBlockElements), memory,
+            builder().createOrFold<arith::AddIOp>(loc_, offset, index(whole)),
+            constant(a.storage, 1), index(rest));
+      memory = to;
       offset = index(0);
+      length = index(n);
     }
-    Value from = a.memory, at = a.offset;
-    // The halves begin in different banks of UB, so that both are read at once.
-    int64_t unit = kRepeatBytes / bytesOf(a.storage);
-    while (n >= 2 * kFoldedElements) {
-      int64_t half = llvm::divideCeil(llvm::divideCeil(n, 2), unit);
-      half = (half % 2 == 1 ? half : half + 1) * unit;
-      int64_t rest = n - half, kept = rest / block * block;
-      auto place = [&](Value start, int64_t more) {
-        return builder().createOrFold<arith::AddIOp>(loc_, start, index(more));
-      };
-      if (rest < half && from != memory)
-        builder().create<VScalarOp>(loc_, Scalar::muls, memory, place(offset, kept), from,
-                                    place(at, kept), constant(a.storage, 1), index(half - kept));
-      builder().create<VBinaryOp>(loc_, combine, memory, offset, from, at, from, place(at, half),
-                                  index(rest));
-      n = half;
-      from = memory;
-      at = offset;
-    }
-    a.memory = memory;
-    a.offset = offset;
-    length = index(n);
   }
-  auto scratch = buffers_.take(loc_, BufferKind::reduceScratch, a.storage);
-  builder().create<VReduceOp>(loc_, op, dst.memory, dst.offset, a.memory, a.offset, scratch->memory,
+  // What few elements need for scratch is in the buffer that would be next.
+  TileBuffers::Lease scratch =
+      constantOf(length).value_or(kLongVector) < kLongVector / 2 && blocks[into]
+          ? blocks[into]
+          : buffers_.take(loc_, BufferKind::reduceScratch, a.storage);
+  builder().create<VReduceOp>(loc_, op, dst.memory, dst.offset, memory, offset, scratch->memory,
                               index(0), length);
   return dst;
 }

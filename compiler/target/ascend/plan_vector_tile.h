@@ -28,7 +28,8 @@ enum class BufferKind {
   column,
   transposed,   // a tile's columns, each of whole pitch units of rows; or its rows, so rounded up
   accumulators, // `blocks` full tiles
-  half,         // of a full tile
+  blockReduced, // an element for each block of a full tile, and a repeat
+  reducedAgain, // for each eight of these
   repeat,       // what an instruction does in two goes
   rowReduceScratch,
   rowBinaryScratch,
@@ -124,8 +125,7 @@ public:
                    const TileValue *into = nullptr);
   TileValue maskBinary(Binary op, const TileValue &a, const TileValue &b);
   TileValue maskNot(const TileValue &a);
-  // One element a row (a column tile) from a full tile; of all of it when tiles have no rows. `a`
-  // is overwritten when nobody else holds it.
+  // One element a row (a column tile) from a full tile; of all of it when tiles have no rows.
   TileValue reduceRows(Reduce op, TileValue a);
 
   // The kind that holds what either holds.

@@ -397,6 +397,51 @@ void WholeReduceMin(const LocalTensor<T> &dst, const LocalTensor<T> &src, const 
                     [](T a, T b) { return twin::minimum(a, b); });
 }
 
+namespace twin {
+// Each block of 32 bytes of a repeat becomes one element: pairs of neighbours, then pairs of these.
+template <typename T, typename F>
+void blockReduce(const LocalTensor<T> &dst, const LocalTensor<T> &src, int32_t repeats,
+                 int32_t mask, int32_t dstRep, int32_t srcBlk, int32_t srcRep, F f) {
+  constexpr int block = 32 / sizeof(T);
+  TWIN_CHECK(mask == 256 / static_cast<int32_t>(sizeof(T)), "mask %d", mask);
+  TWIN_CHECK(repeats >= 1 && repeats <= 255, "%d repeats", repeats);
+  src.aligned();
+  dst.aligned();
+  for (int64_t r = 0; r < repeats; ++r)
+    for (int64_t b = 0; b < 8; ++b) {
+      T x[block];
+      for (int e = 0; e < block; ++e)
+        x[e] = src.get((r * srcRep + b * srcBlk) * block + e);
+      for (int n = block; n > 1; n /= 2)
+        for (int e = 0; e < n / 2; ++e)
+          x[e] = f(x[2 * e], x[2 * e + 1]);
+      dst.set(r * dstRep * 8 + b, x[0]);
+    }
+}
+} // namespace twin
+
+template <typename T>
+void BlockReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t repeats,
+                    const int32_t mask, const int32_t dstRep, const int32_t srcBlk,
+                    const int32_t srcRep) {
+  twin::blockReduce(dst, src, repeats, mask, dstRep, srcBlk, srcRep,
+                    [](T a, T b) { return twin::Add::of(a, b); });
+}
+template <typename T>
+void BlockReduceMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t repeats,
+                    const int32_t mask, const int32_t dstRep, const int32_t srcBlk,
+                    const int32_t srcRep) {
+  twin::blockReduce(dst, src, repeats, mask, dstRep, srcBlk, srcRep,
+                    [](T a, T b) { return twin::maximum(a, b); });
+}
+template <typename T>
+void BlockReduceMin(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t repeats,
+                    const int32_t mask, const int32_t dstRep, const int32_t srcBlk,
+                    const int32_t srcRep) {
+  twin::blockReduce(dst, src, repeats, mask, dstRep, srcBlk, srcRep,
+                    [](T a, T b) { return twin::minimum(a, b); });
+}
+
 // Eight elements of src become eight blocks of dst, each full of one of them.
 template <typename T>
 void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint8_t repeats,
