@@ -22,7 +22,8 @@ constexpr PipeOpInfo kPipeOps[kNumPipeOps] = {
     {"fixpipe", 6},    {"vbinary", 11},      {"vunary", 8},         {"vscalar", 9},
     {"vdup", 6},       {"vcast", 8},         {"vcompare", 4},       {"vcompares", 4},
     {"vselect", 5},    {"vreduce", 4},       {"vreduce_repeat", 7}, {"vbroadcast", 3},
-    {"vtranspose", 5}, {"vreduce_block", 3}, {"cross_set", 1},      {"cross_wait", 1}};
+    {"vtranspose", 5}, {"vreduce_block", 3}, {"vdeinterleave", 4},  {"cross_set", 1},
+    {"cross_wait", 1}};
 
 constexpr int kHeaderBytes = 8;
 constexpr int kFieldBytes = 16;

@@ -304,6 +304,8 @@ enum class PipeOp : uint8_t {
   kVTranspose,
   // V. sub: Reduce. dst, a, repeats: each repeat's 8 blocks of 8 elements become 8 results.
   kVReduceBlock,
+  // V. dst, a, count, step: every step-th of count elements, packed.
+  kVDeinterleave,
   // Any pipe: flags between cores. Fields: id. sub of a set: CrossMode.
   kCrossSet,
   kCrossWait,

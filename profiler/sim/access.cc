@@ -309,6 +309,16 @@ void VectorOp(Collector &c, const Operation &o) {
     AddVector(c, false, v[1], 1, v[2] * kRepeatBytes, 0, 0, 0);
     AddVector(c, true, v[0], 1, v[2] * kBlock, 0, 0, 0);
     return;
+  case PipeOp::kVDeinterleave: {
+    CheckMode(c, v[2], 0, size);
+    c.Require(v[3] == 2 || v[3] == 4, "only every second or fourth element can be taken", v[3]);
+    const int64_t results = v[3] > 0 ? CeilDiv(v[2], v[3]) : 0;
+    c.Require(v[0] + results * size <= v[1] || v[1] + v[2] * size <= v[0], FaultKind::kOverlap,
+              "results must not overlap what they are taken from", v[0]);
+    AddVector(c, false, v[1], size, v[2], 0, 0, 0);
+    AddVector(c, true, v[0], size, results, 0, 0, 0);
+    return;
+  }
   case PipeOp::kVTranspose:
     c.InRange("repeats", v[2], 0, 255);
     c.Aligned("a stride", v[3], kBlock);

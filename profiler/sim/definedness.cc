@@ -429,6 +429,10 @@ void Definedness::VectorElements(const Operation &o, uint32_t site) {
       put(v[0] + i * size, size, ok);
     }
     return;
+  case PipeOp::kVDeinterleave:
+    for (int64_t i = 0; i * v[3] < v[2]; ++i)
+      put(v[0] + i * size, size, defined(v[1] + i * v[3] * size, size));
+    return;
   case PipeOp::kVTranspose:
     for (int64_t i = 0; i < 16; ++i)
       for (int64_t j = 0; j < v[2] * (32 / size); ++j)

@@ -205,6 +205,7 @@ const char *CheckDescriptor(const Descriptor &d, bool cube) {
                                                                       : "no such reduction";
   case PipeOp::kVBroadcast:
   case PipeOp::kVTranspose:
+  case PipeOp::kVDeinterleave:
     return TypeBytes(t) == 2 || TypeBytes(t) == 4 ? nullptr : "elements of 2 or 4 bytes only";
   }
   return "unknown operation";

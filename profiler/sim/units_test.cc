@@ -291,6 +291,20 @@ TEST(VectorTest, BroadcastFillsBlocks) {
     EXPECT_EQ(bench.At<uint16_t>(Space::kUb, 1024)[i], i / 16 + 1);
 }
 
+TEST(VectorTest, EverySecondOrFourthElement) {
+  Bench bench(false);
+  for (int i = 0; i < 300; ++i)
+    bench.At<uint16_t>(Space::kUb, 0)[i] = static_cast<uint16_t>(i);
+  bench.Run(PipeOp::kVDeinterleave, D(Type::kF16), {4096, 0, 299, 2});
+  bench.Run(PipeOp::kVDeinterleave, D(Type::kI16), {8192, 0, 298, 4});
+  for (int i = 0; i < 150; ++i)
+    EXPECT_EQ(bench.At<uint16_t>(Space::kUb, 4096)[i], 2 * i);
+  EXPECT_EQ(bench.At<uint16_t>(Space::kUb, 4096)[150], kPoison);
+  for (int i = 0; i < 75; ++i)
+    EXPECT_EQ(bench.At<uint16_t>(Space::kUb, 8192)[i], 4 * i);
+  EXPECT_EQ(bench.At<uint16_t>(Space::kUb, 8192)[75], kPoison);
+}
+
 TEST(VectorTest, BlocksBecomeElements) {
   Bench bench(false);
   for (int i = 0; i < 128; ++i)

@@ -49,6 +49,8 @@ std::string_view CostName(const Descriptor &d) {
     return "transpose";
   case PipeOp::kVReduceBlock:
     return "reduce_block";
+  case PipeOp::kVDeinterleave:
+    return "gather_mask";
   default:
     return "reduce_repeat";
   }
@@ -226,10 +228,10 @@ Shape ShapeOf(const Operation &o, int64_t lanes, int64_t dst_size, int64_t src_s
 } // namespace
 
 void CostTable::FillVector() {
-  for (PipeOp op :
-       {PipeOp::kVBinary, PipeOp::kVUnary, PipeOp::kVScalar, PipeOp::kVDup, PipeOp::kVCast,
-        PipeOp::kVCompare, PipeOp::kVCompareS, PipeOp::kVSelect, PipeOp::kVReduce,
-        PipeOp::kVReduceRepeat, PipeOp::kVBroadcast, PipeOp::kVTranspose, PipeOp::kVReduceBlock})
+  for (PipeOp op : {PipeOp::kVBinary, PipeOp::kVUnary, PipeOp::kVScalar, PipeOp::kVDup,
+                    PipeOp::kVCast, PipeOp::kVCompare, PipeOp::kVCompareS, PipeOp::kVSelect,
+                    PipeOp::kVReduce, PipeOp::kVReduceRepeat, PipeOp::kVBroadcast,
+                    PipeOp::kVTranspose, PipeOp::kVReduceBlock, PipeOp::kVDeinterleave})
     for (int sub = 0; sub < kMaxSubs; ++sub) {
       Descriptor d;
       d.op = op;
@@ -253,6 +255,10 @@ Cost VectorCost(const Operation &o, const CostTable &costs) {
   if (d.op == PipeOp::kVReduceBlock)
     return {cost.fixed_cycles + static_cast<double>(o.v[2] * lanes) / Rate(cost, size),
             isolated.latency};
+  if (d.op == PipeOp::kVDeinterleave) {
+    const int64_t read = CeilDiv(o.v[2], lanes) * lanes;
+    return {cost.fixed_cycles + static_cast<double>(read) / Rate(cost, size), isolated.latency};
+  }
   // 16 blocks of 32 bytes a repeat, from and to any banks.
   if (d.op == PipeOp::kVTranspose) {
     const int64_t elements = o.v[2] * 16 * (kBlock / size);

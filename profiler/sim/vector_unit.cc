@@ -437,6 +437,10 @@ void ExecuteVector(const Operation &o, CoreMemory &core) {
     for (int64_t i = 0; i < v[2] * 8; ++i)
       ReducePiece(d.type, static_cast<Reduce>(d.sub), ub + v[0] + i * size, ub + v[1] + i * 32, 8);
     return;
+  case PipeOp::kVDeinterleave:
+    for (int64_t i = 0; i * v[3] < v[2]; ++i)
+      std::memcpy(ub + v[0] + i * size, ub + v[1] + i * v[3] * size, size);
+    return;
   case PipeOp::kVTranspose: {
     const int64_t columns = v[2] * (32 / size);
     for (int64_t i = 0; i < 16; ++i) {

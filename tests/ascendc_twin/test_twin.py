@@ -138,3 +138,28 @@ def test_text_transposes_elements_of_every_width(tmp_path):
                     tensor_pb2.DType.Name, arrays, {})
     for s in types.values():
         assert np.array_equal(arrays[f"y{s}"], arrays[f"x{s}"].T), s
+
+
+def test_text_takes_every_second_and_fourth_element(tmp_path):
+    kernel, record, text = (tmp_path / n for n in ("k.py", "k.pyasc", "k.asc"))
+    kernel.write_text("@asc.kernel\ndef k(x: asc.float16[9, 399], v: asc.float32[1200], "
+                      "y: asc.float16[9, 200], w: asc.float32[300]):\n"
+                      "    for i in range(9):\n        for j in range(200):\n"
+                      "            y[i, j] = x[i, 2 * j] + x[i, 0]\n"
+                      "    for i in range(300):\n        w[i] = v[4 * i + 3] * 2.0\n")
+    base = [cli.PYASC, "compile", str(kernel), "--local", "--target", "sim", "--arg", "x=f16[9,399]",
+            "--arg", "v=f32[1200]", "--arg", "y=f16[9,200]", "--arg", "w=f32[300]"]
+    for extra in (["-o", str(record)], ["--emit", "ascendc", "-o", str(text)]):
+        done = subprocess.run(base + extra, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert text.read_text().count(" Deinterleave(") == 2 + 1
+    artifact = artifact_pb2.Artifact.FromString(
+        artifact_pb2.ArtifactRecord.FromString(record.read_bytes()).artifact)
+    rng = np.random.default_rng(6)
+    arrays = {"x": rng.integers(-100, 100, (9, 399)).astype(np.float16),
+              "v": rng.standard_normal(1200).astype(np.float32),
+              "y": np.zeros((9, 200), np.float16), "w": np.zeros(300, np.float32)}
+    run_text.launch(run_text.build(text.read_text(), tmp_path), artifact.launch,
+                    tensor_pb2.DType.Name, arrays, {})
+    assert np.array_equal(arrays["y"], arrays["x"][:, ::2] + arrays["x"][:, :1])
+    assert np.array_equal(arrays["w"], arrays["v"][3::4] * 2)

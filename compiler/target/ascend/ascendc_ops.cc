@@ -437,6 +437,14 @@ bool Instruction::print(Operation *op) {
                      p.use(o.getCount())}) +
                ");");
       })
+      .Case<VDeinterleaveOp>([&](auto o) {
+        p.need(Piece::kDeinterleave);
+        // Patterns 1 and 3 of GatherMask.
+        p.line("Deinterleave(" +
+               join({p.at(o.getDst(), o.getDstOffset()), p.at(o.getA(), o.getAOffset()),
+                     count32(p, o.getCount()), o.getStep() == 2 ? "1" : "3"}) +
+               ");");
+      })
       .Case<VTransposeOp>([&](auto o) {
         p.need(Piece::kTranspose);
         p.line("TransposeTile<" + elementType(o.getDst()) + ">(" +

@@ -423,6 +423,23 @@ __aicore__ inline void ColBinary(const LocalTensor<T> &dst, const LocalTensor<T>
   }
 }
 )"},
+    {Piece::kDeinterleave, {}, R"(
+// Every second (pattern 1) or fourth (pattern 3) of `count` elements, packed.
+template <typename T>
+__aicore__ inline void Deinterleave(const LocalTensor<T> &dst, const LocalTensor<T> &src,
+                                    int32_t count, uint8_t pattern) {
+  if (count <= 0) {
+    return;
+  }
+  GatherMaskParams params;
+  params.src0BlockStride = 1;
+  params.repeatTimes = 1;
+  params.src0RepeatStride = 0;
+  params.src1RepeatStride = 0;
+  uint64_t taken = 0;
+  GatherMask(dst, src, pattern, true, static_cast<uint32_t>(count), params, taken);
+}
+)"},
     {Piece::kBlockReduce, {}, R"(
 // dst[i] = the combination of the i-th 8 elements; count is a multiple of 64.
 #define PYASC_BLOCK_REDUCE(NAME, REDUCE)                                                           \

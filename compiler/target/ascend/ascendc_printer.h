@@ -39,6 +39,7 @@ enum class Piece {
   kRowBinary,
   kColBinary,
   kTranspose,
+  kDeinterleave,
   kBlockReduce,
 };
 

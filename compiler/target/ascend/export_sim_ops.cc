@@ -205,7 +205,8 @@ SimFunctionExporter::Outcome SimFunctionExporter::exportNpu(Operation *op) {
       .Case<LoadOp, StoreOp, LoadNd2NzOp>([&](auto) { return done(exportDma(op)); })
       .Case<LoadL0Op, MmadOp, FixpipeOp>([&](auto) { return done(exportCube(op)); })
       .Case<VBinaryOp, VUnaryOp, VCopyOp, VScalarOp, VDupOp, VCastOp, VCompareOp, VComparesOp,
-            VSelectOp, VReduceOp, VBlockReduceOp>([&](auto) { return done(exportVector(op)); })
+            VSelectOp, VReduceOp, VBlockReduceOp, VDeinterleaveOp>(
+          [&](auto) { return done(exportVector(op)); })
       .Case([&](VRowReduceOp o) {
         exportRowReduce(o);
         return Outcome::kDone;
@@ -393,6 +394,13 @@ bool SimFunctionExporter::exportVector(Operation *op) {
         builder.Issue(vectorKind(PipeOp::kVReduce, typeOf(o.getDst()), subOf(o.getOp())),
                       {address(o.getDst(), o.getDstOffset()), address(o.getA(), o.getAOffset()),
                        address(o.getTmp(), o.getTmpOffset()), count(o.getCount())});
+        return true;
+      })
+      .Case([&](VDeinterleaveOp o) {
+        builder.Issue(vectorKind(PipeOp::kVDeinterleave, typeOf(o.getDst())),
+                      {address(o.getDst(), o.getDstOffset()), address(o.getA(), o.getAOffset()),
+                       count(o.getCount()),
+                       SimBuilder::FieldOf(static_cast<int64_t>(o.getStep()))});
         return true;
       })
       .Case([&](VBlockReduceOp o) {

@@ -233,6 +233,12 @@ Accesses VRowBinaryOp::getAccesses() {
           matrix(getDstMutable(), getDstOffset(), true, getRows(), getRowStride(), getCols())};
 }
 
+Accesses VDeinterleaveOp::getAccesses() {
+  // Every step-th element of a, so a part of the count is written.
+  return {row(getAMutable(), getAOffset(), false, getCount()),
+          anything(getDstMutable(), getDstOffset(), true)};
+}
+
 Accesses VTransposeOp::getAccesses() {
   // Whole pieces, which reach past rows and columns.
   return {anything(getAMutable(), getAOffset(), false),

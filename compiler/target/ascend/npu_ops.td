@@ -527,6 +527,20 @@ def Npu_VColBinaryOp : Npu_Instruction<"vcol_binary", "V"> {
   }];
 }
 
+def Npu_VDeinterleaveOp : Npu_Instruction<"vdeinterleave", "V"> {
+  let summary = "dst[i] = a[i * step] for i * step < count";
+  let description = [{
+    Elements of 2 or 4 bytes; step is 2 or 4; dst and a do not overlap. The results are packed (Ascend
+    C: GatherMask with a built-in pattern, in the mode that counts elements).
+  }];
+  let arguments = (ins Npu_Memory:$dst, Index:$dst_offset, Npu_Memory:$a, Index:$a_offset,
+                       Index:$count, I64Attr:$step);
+  let assemblyFormat = [{
+    $dst `[` $dst_offset `]` `,` $a `[` $a_offset `]` `count` $count `step` $step attr-dict
+    `:` type($dst) `,` type($a)
+  }];
+}
+
 def Npu_VTransposeOp : Npu_Instruction<"vtranspose", "V"> {
   let summary = "dst[c * dst_stride + r] = a[r * a_stride + c] for r < rows, c < cols";
   let description = [{

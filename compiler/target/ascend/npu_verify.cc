@@ -443,6 +443,18 @@ LogicalResult VColBinaryOp::verify() {
       .multiple("row_stride", getRowStride(), 32, bytesOf(type));
 }
 
+LogicalResult VDeinterleaveOp::verify() {
+  Type type = elementOf(getDst());
+  return Check(*this)
+      .ub("dst", getDst(), getDstOffset())
+      .ub("a", getA(), getAOffset())
+      .that(type == elementOf(getA()), "needs one element type")
+      .that(bytesOf(type) == 2 || bytesOf(type) == 4, "moves elements of 2 or 4 bytes")
+      .that(getStep() == 2 || getStep() == 4, "takes every second or fourth element")
+      .that(getDst() != getA(), "must not write where it reads")
+      .range("count", getCount(), 0, kMostElements);
+}
+
 LogicalResult VTransposeOp::verify() {
   Type type = elementOf(getDst());
   return Check(*this)

@@ -106,7 +106,10 @@ LogicalResult VectorEmitter::prepare() {
       source.invariant = loaded && !followsTask(source) && !follows(operand, loops().steps);
       someInvariant |= source.invariant;
       if (loaded) {
+        int64_t step = stepOf(operand, loops());
         BufferKind kind = isTransposed(operand, loops())  ? BufferKind::transposed
+                          : step == 2                     ? BufferKind::everySecond
+                          : step == 4                     ? BufferKind::everyFourth
                           : source.kind == TileKind::full ? BufferKind::full
                           : source.kind == TileKind::row  ? BufferKind::row
                                                           : BufferKind::column;
@@ -217,28 +220,32 @@ bool VectorEmitter::isDense(const VectorOperand &operand) const {
 void VectorEmitter::transferIn(const Source &source, Value memory, Value to, Value gm, Value at) {
   const VectorOperand &operand = *source.operand;
   Value one = code_.index(1);
-  Value pitch = code_.index(tiling_.size.pitch);
+  // Of every step-th element only those between the first and the last one are loaded.
+  const int64_t step = stepOf(operand, loops());
+  Value pitch = code_.index(tiling_.size.pitch * step);
+  Value columns = code_.cols();
+  if (step > 1)
+    columns = minus(builder_.createOrFold<arith::MulIOp>(loc_, columns, code_.index(step)),
+                    code_.index(step - 1));
   auto burst = [&](Value to, Value from, Value length) {
     auto load = builder_.create<LoadOp>(loc_, memory, to, gm, from, one, length, length, pitch);
     load.setBypassL2(operand.streamed);
   };
-  if (source.kind == TileKind::row)
-    return burst(to, at, code_.cols());
   if (source.kind == TileKind::column)
     return burst(to, at, code_.rows());
-  if (loops().row < 0)
-    return burst(to, at, code_.cols());
+  if (source.kind == TileKind::row || loops().row < 0)
+    return burst(to, at, columns);
   if (isTransposed(operand, loops())) {
     int64_t apart = operand.strides[loops().column];
     builder_.create<LoadOp>(loc_, memory, to, gm, at, code_.cols(), code_.rows(),
                             code_.index(apart), code_.index(code_.transposedPitch()));
     return;
   }
-  if (isDense(operand))
+  if (step == 1 && isDense(operand))
     return burst(to, at, code_.count(TileKind::full));
   int64_t stride = operand.strides[loops().row];
-  if (stride >= nest().extents[loops().column]) {
-    auto load = builder_.create<LoadOp>(loc_, memory, to, gm, at, code_.rows(), code_.cols(),
+  if (stride >= step * nest().extents[loops().column]) {
+    auto load = builder_.create<LoadOp>(loc_, memory, to, gm, at, code_.rows(), columns,
                                         code_.index(stride), pitch);
     load.setBypassL2(operand.streamed);
     return;
@@ -251,7 +258,7 @@ void VectorEmitter::transferIn(const Source &source, Value memory, Value to, Val
   Value from = builder_.createOrFold<arith::AddIOp>(
       loc_, at, builder_.createOrFold<arith::MulIOp>(loc_, row, code_.index(stride)));
   Value place = builder_.createOrFold<arith::MulIOp>(loc_, row, pitch);
-  burst(builder_.createOrFold<arith::AddIOp>(loc_, to, place), from, code_.cols());
+  burst(builder_.createOrFold<arith::AddIOp>(loc_, to, place), from, columns);
 }
 
 LogicalResult VectorEmitter::load(Source &source, Value iteration) {
@@ -278,9 +285,11 @@ LogicalResult VectorEmitter::load(Source &source, Value iteration) {
                             code_.index(tiling_.size.pitch));
   else
     transferIn(source, memory, code_.index(0), view->base, *at);
-  if (isTransposed(operand, loops())) {
+  if (isTransposed(operand, loops()) || stepOf(operand, loops()) > 1) {
     source.value = {};
-    source.value = code_.transpose(memory);
+    source.value = isTransposed(operand, loops())
+                       ? code_.transpose(memory)
+                       : code_.deinterleave(memory, stepOf(operand, loops()));
     return success();
   }
   source.value.kind = source.kind;

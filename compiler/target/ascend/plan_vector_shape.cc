@@ -198,6 +198,13 @@ TileKind kindOf(const VectorOperand &operand, const VectorLoops &loops) {
   return alongRows ? TileKind::column : TileKind::uniform;
 }
 
+static bool isStep(int64_t stride) { return stride == 2 || stride == 4; }
+
+int64_t stepOf(const VectorOperand &operand, const VectorLoops &loops) {
+  int64_t stride = loops.column < 0 ? 1 : operand.strides[loops.column];
+  return !operand.isOutput && isStep(stride) && !isTransposed(operand, loops) ? stride : 1;
+}
+
 bool isTransposed(const VectorOperand &operand, const VectorLoops &loops) {
   return !operand.isOutput && loops.column >= 0 && loops.row >= 0 &&
          operand.strides[loops.row] == 1 && operand.strides[loops.column] > 1;
@@ -205,16 +212,27 @@ bool isTransposed(const VectorOperand &operand, const VectorLoops &loops) {
 
 namespace {
 
-// Whether vectors can lie along `d`. Inputs whose contiguous dimension is `across` (-1: none may)
-// are transposed on the way.
-bool canBeColumn(const VectorNest &nest, int64_t d, int64_t across = -1) {
+// What inputs that are not contiguous along the vector may be.
+enum class Layout {
+  contiguous,
+  steps,  // every second or fourth element
+  across, // contiguous in another dimension, and transposed on the way
+};
+
+// Whether vectors can lie along `d`; `across` is the other dimension.
+bool canBeColumn(const VectorNest &nest, int64_t d, Layout layout = Layout::contiguous,
+                 int64_t across = -1) {
   for (const VectorOperand &operand : nest.operands) {
     int64_t stride = operand.strides[d];
     if (!operand.isOutput && !operand.used)
       continue;
+    const int64_t bytes = bytesOf(operand.element);
+    if (layout == Layout::steps && !operand.isOutput && isStep(stride) &&
+        (bytes == 2 || bytes == 4))
+      continue;
     // The lines of the other dimension lie apart.
-    if (!operand.isOutput && across >= 0 && operand.strides[across] == 1 &&
-        stride >= nest.extents[across] && bytesOf(operand.element) <= 4)
+    if (layout == Layout::across && !operand.isOutput && operand.strides[across] == 1 &&
+        stride >= nest.extents[across] && bytes <= 4)
       continue;
     if (operand.isOutput ? stride != (nest.reduction[d] ? 0 : 1) : stride != 0 && stride != 1)
       return false;
@@ -281,7 +299,7 @@ static std::pair<int64_t, int64_t> chooseAcross(const VectorNest &nest) {
   int64_t most = 0;
   for (int64_t column = 0; column < nest.rank(); ++column)
     for (int64_t row = 0; row < nest.rank(); ++row) {
-      if (row == column || nest.reduction[row] || !canBeColumn(nest, column, row))
+      if (row == column || nest.reduction[row] || !canBeColumn(nest, column, Layout::across, row))
         continue;
       int64_t size =
           std::min<int64_t>(nest.extents[column], 128) * std::min<int64_t>(nest.extents[row], 128);
@@ -296,15 +314,19 @@ static std::pair<int64_t, int64_t> chooseAcross(const VectorNest &nest) {
 FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason) {
   VectorLoops loops;
   bool reduces = llvm::is_contained(nest.reduction, true);
-  for (int64_t d = 0; d < nest.rank(); ++d) {
-    if (!canBeColumn(nest, d))
-      continue;
-    // Long vectors first; a reduction, which needs another instruction, must be twice as long.
-    auto worth = [&](int64_t dim) {
-      return std::min<int64_t>(nest.extents[dim], 512) * (nest.reduction[dim] ? 1 : 2);
-    };
-    if (loops.column < 0 || worth(d) > worth(loops.column))
-      loops.column = d;
+  for (Layout layout : {Layout::contiguous, Layout::steps}) {
+    for (int64_t d = 0; d < nest.rank(); ++d) {
+      if (!canBeColumn(nest, d, layout))
+        continue;
+      // Long vectors first; a reduction, which needs another instruction, must be twice as long.
+      auto worth = [&](int64_t dim) {
+        return std::min<int64_t>(nest.extents[dim], 512) * (nest.reduction[dim] ? 1 : 2);
+      };
+      if (loops.column < 0 || worth(d) > worth(loops.column))
+        loops.column = d;
+    }
+    if (loops.column >= 0)
+      break;
   }
   if (loops.column < 0)
     std::tie(loops.column, loops.row) = chooseAcross(nest);
@@ -331,6 +353,11 @@ FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason) 
         (loops.row < 0 || std::pair(isNear(nest, d, loops), nest.extents[d]) >=
                               std::pair(isNear(nest, loops.row, loops), nest.extents[loops.row])))
       loops.row = d;
+  for (const VectorOperand &operand : nest.operands)
+    if (operand.used && stepOf(operand, loops) > 1 && kindOf(operand, loops) != TileKind::full) {
+      reason = "an operand of one row is not contiguous";
+      return failure();
+    }
   if (loops.form == VectorForm::accumulate)
     for (int64_t d = 0; d < nest.rank(); ++d)
       if (d != loops.column && d != loops.row && !nest.reduction[d] && canBeBlock(nest, d, loops) &&

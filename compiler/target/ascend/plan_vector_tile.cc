@@ -29,6 +29,10 @@ int64_t TileBuffers::elements(BufferKind kind, int64_t elementBytes, TileSize si
     return wholeRepeats(size.rows);
   case BufferKind::transposed:
     return wholeRepeats(size.pitch * llvm::divideCeil(size.rows, kPitchUnit) * kPitchUnit);
+  case BufferKind::everySecond:
+    return wholeRepeats(size.rows * size.pitch) * 2;
+  case BufferKind::everyFourth:
+    return wholeRepeats(size.rows * size.pitch) * 4;
   case BufferKind::accumulators:
     return wholeRepeats(size.rows * size.pitch) * size.blocks;
   case BufferKind::repeat:
@@ -158,6 +162,16 @@ TileValue TileCode::fresh(TileKind kind, Type storage) {
   value.lease = buffers_.take(loc_, bufferKind, storage);
   value.memory = value.lease->memory;
   value.offset = index(0);
+  return value;
+}
+
+TileValue TileCode::deinterleave(Value rows, int64_t step) {
+  TileValue value = fresh(TileKind::full, cast<MemRefType>(rows.getType()).getElementType());
+  OpBuilder &b = builder();
+  // What is behind the last row's last element is not loaded, and not needed.
+  Value behind = b.createOrFold<arith::MulIOp>(loc_, full_.exact, index(step));
+  Value count = b.createOrFold<arith::SubIOp>(loc_, behind, index(step - 1));
+  b.create<VDeinterleaveOp>(loc_, value.memory, value.offset, rows, index(0), count, step);
   return value;
 }
 

@@ -26,7 +26,9 @@ enum class BufferKind {
   full,
   row,
   column,
-  transposed,   // a tile's columns, each of whole pitch units of rows; or its rows, so rounded up
+  transposed,  // a tile's columns, each of whole pitch units of rows; or its rows, so rounded up
+  everySecond, // a full tile with what lies between its elements
+  everyFourth,
   accumulators, // `blocks` full tiles
   blockReduced, // an element for each block of a full tile, and a repeat
   reducedAgain, // for each eight of these
@@ -103,6 +105,8 @@ public:
   mlir::Value count(TileKind kind) const;
 
   TileValue fresh(TileKind kind, mlir::Type storage);
+  // A full tile from every step-th element of rows that are `step` times as long.
+  TileValue deinterleave(mlir::Value rows, int64_t step);
   // A full tile from one whose columns lie `transposedPitch()` elements apart.
   TileValue transpose(mlir::Value columns);
   int64_t transposedPitch() const { return llvm::divideCeil(size_.rows, kPitchUnit) * kPitchUnit; }

@@ -456,6 +456,30 @@ void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint8_t re
     }
 }
 
+struct GatherMaskParams {
+  uint8_t src0BlockStride = 1;
+  uint16_t repeatTimes = 1;
+  uint16_t src0RepeatStride = 0;
+  uint8_t src1RepeatStride = 0;
+};
+// The elements that a built-in pattern of bits picks, packed; `mask` of them in counting mode.
+template <typename T>
+void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint8_t pattern,
+                const bool counts, const uint32_t mask, const GatherMaskParams &params,
+                uint64_t &taken) {
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4, "elements of 2 or 4 bytes");
+  TWIN_CHECK(pattern >= 1 && pattern <= 7, "pattern %d", pattern);
+  TWIN_CHECK(counts && params.repeatTimes == 1 && params.src0BlockStride == 1, "another mode of %u",
+             mask);
+  dst.aligned();
+  src.aligned();
+  const uint8_t bits[] = {0, 0x55, 0xaa, 0x11, 0x22, 0x44, 0x88, 0xff};
+  taken = 0;
+  for (uint32_t i = 0; i < mask; ++i)
+    if (bits[pattern] >> (i % 8) & 1)
+      dst.set(static_cast<int64_t>(taken++), src.get(i));
+}
+
 struct TransDataTo5HDParams {
   bool dstHighHalf = false;
   bool srcHighHalf = false;

@@ -1,0 +1,75 @@
+"""Every second, third and fourth element of a row, against NumPy, beside operands that are whole."""
+
+import numpy as np
+import pytest
+
+import drivers
+
+# Rows, columns of the result: below and above a tile, and rows that end in the middle of a repeat.
+SHAPES = [(1, 40), (3, 17), (5, 300), (70, 33), (33, 129), (2, 9000)]
+DTYPES = ["float16", "float32", "int32", "int16", "int8", "int64"]
+BODIES = {
+    "plain": "y[i, j] = x[i, S * j + F]",
+    "beside": "y[i, j] = x[i, S * j + F] * z[i, j] + x[i, S * j]",
+    "largest": "y[i, 0] = asc.maximum(y[i, 0], x[i, S * j + F])",
+    "rows_added": "y[i, 0] += x[i, S * j + F] * z[i, j]",
+    "columns_added": "y[0, j] += x[i, S * j + F] * z[i, j]",
+}
+
+
+def numbers(shape, dtype, seed):
+    return np.random.default_rng(seed).integers(-2, 3, shape).astype(dtype)
+
+
+def reference(name, x, z, step, first):
+    rows, columns = z.shape
+    part, start = x[:, first::step][:, :columns], x[:, ::step][:, :columns]
+    y = np.zeros_like(z)
+    if name == "plain":
+        y[:] = part
+    elif name == "beside":
+        y[:] = part * z + start
+    elif name == "largest":
+        y[:, 0] = np.maximum(0, part.max(1))
+    elif name == "rows_added":
+        y[:, 0] = (part * z).sum(1)
+    else:
+        y[0] = (part * z).sum(0)
+    return y
+
+
+@pytest.mark.parametrize("driver", drivers.DRIVERS)
+@pytest.mark.parametrize("name", BODIES)
+def test_every_few_elements(name, driver, server):
+    wrong = []
+    for n, (rows, columns) in enumerate(SHAPES):
+        dtype = DTYPES[n % len(DTYPES)]
+        for step, first in ((2, 0), (2, 1), (3, 1), (4, 0), (4, 3)):
+            # The last element taken is the last one there is.
+            x = numbers((rows, step * (columns - 1) + first + 1), dtype, 1)
+            z = numbers((rows, columns), dtype, 2)
+            text = drivers.kernel(
+                f"x: asc.{dtype}[{', '.join(map(str, x.shape))}], z: asc.{dtype}[{rows}, {columns}], "
+                f"y: asc.{dtype}[{rows}, {columns}]",
+                f"    for i in range({rows}):\n        for j in range({columns}):\n            " +
+                BODIES[name].replace("S", str(step)).replace("F", str(first)))
+            args = {"x": x, "z": z, "y": np.zeros((rows, columns), dtype)}
+            got = drivers.run(driver, text, args, server)["y"]
+            if not np.array_equal(got, reference(name, x, z, step, first)):
+                wrong.append((rows, columns, dtype, step, first))
+    assert not wrong
+
+
+@pytest.mark.parametrize("driver", drivers.DRIVERS)
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_pooling_of_two_by_two(dtype, driver, server):
+    x = np.random.default_rng(3).standard_normal((5, 18, 46)).astype(dtype)
+    text = drivers.kernel(
+        f"x: asc.{dtype}[5, 18, 46], y: asc.{dtype}[5, 9, 23]",
+        "    for c in range(5):\n        for i in range(9):\n            for j in range(23):\n"
+        "                m = asc.maximum(x[c, 2 * i, 2 * j], x[c, 2 * i + 1, 2 * j])\n"
+        "                m = asc.maximum(m, x[c, 2 * i, 2 * j + 1])\n"
+        "                y[c, i, j] = asc.maximum(m, x[c, 2 * i + 1, 2 * j + 1])")
+    y = np.zeros((5, 9, 23), dtype)
+    got = drivers.run(driver, text, {"x": x, "y": y}, server)["y"]
+    assert np.array_equal(got, x.reshape(5, 9, 2, 23, 2).max((2, 4)))
