@@ -4,8 +4,9 @@
 // In: generics whose bodies compute with linalg.index, as x[i, j] * float(i) or a causal mask. Out:
 // for each such value a vector along its axis, made by a generic of its own before, and read like
 // any other operand; so the operation is elementwise, which vector units take, and only the vector
-// is computed position by position. Comparisons of positions become comparisons of float32, where
-// these hold them exactly. A generic of which some position would be left stays as it is.
+// is computed position by position. Comparisons and conversions of sums of positions along several
+// axes are made of such vectors in float32, where that holds them exactly. A generic of which some
+// position would be left stays as it is.
 #include <functional>
 
 #include "compiler/transform/pass_counts.h"
@@ -125,17 +126,22 @@ private:
 
   // ---- which values become vectors
 
-  // Fills `vectors` and `comparisons`; false when positions would be left.
+  // Fills `vectors`, `comparisons` and `conversions`; false when positions would be left.
   bool choose() {
     for (Operation &op : body) {
       if (op.getNumResults() == 1 && sources[op.getResult(0)].kind != Source::Elements)
         continue;
       if (isSum(op))
-        continue; // a part of comparisons
-      bool isCompared = isComparison(op);
+        continue; // a part of others
+      if (isComparison(op)) {
+        comparisons.push_back(cast<arith::CmpIOp>(op));
+        continue;
+      }
+      if (isConversion(op)) {
+        conversions.push_back(cast<arith::SIToFPOp>(op));
+        continue;
+      }
       for (Value operand : op.getOperands()) {
-        if (isCompared)
-          continue;
         if (isInBody(operand) && operand.getDefiningOp() && isSum(*operand.getDefiningOp()))
           return false;
         if (sourceOf(operand).kind != Source::Axis)
@@ -145,10 +151,15 @@ private:
           return false;
         vectors.insert(operand);
       }
-      if (isCompared)
-        comparisons.push_back(cast<arith::CmpIOp>(op));
     }
-    return !vectors.empty() || !comparisons.empty();
+    return !vectors.empty() || !comparisons.empty() || !conversions.empty();
+  }
+
+  // Of a sum of positions along several axes to a float.
+  bool isConversion(Operation &op) {
+    auto conversion = dyn_cast<arith::SIToFPOp>(op);
+    return conversion && sourceOf(conversion.getIn()).kind == Source::Elements &&
+           isExact(conversion.getIn()) && conversion.getType().getIntOrFloatBitWidth() <= 32;
   }
 
   // Of sums of positions along several axes, which float32 can compare as well.
@@ -176,11 +187,12 @@ private:
            llvm::all_of(op.getOperands(), [&](Value operand) { return isExact(operand); });
   }
 
-  // Such an integer of several axes, which only comparisons and sums like it use.
+  // Such an integer of several axes, which only comparisons, conversions and sums like it use.
   bool isSum(Operation &op) {
     return op.getNumResults() == 1 && sourceOf(op.getResult(0)).kind == Source::Elements &&
            isExact(op.getResult(0)) && llvm::all_of(op.getUsers(), [&](Operation *user) {
-             return isComparison(*user) || (user->getNumResults() == 1 && isSum(*user));
+             return isComparison(*user) || isConversion(*user) ||
+                    (user->getNumResults() == 1 && isSum(*user));
            });
   }
 
@@ -270,6 +282,8 @@ private:
     for (arith::CmpIOp compare : comparisons)
       for (Value side : compare.getOperands())
         collectPositions(side, add);
+    for (arith::SIToFPOp conversion : conversions)
+      collectPositions(conversion.getIn(), add);
     return elements >= kLeastElements && elements / kLeastRatio >= positions;
   }
 
@@ -353,6 +367,8 @@ private:
     for (arith::CmpIOp compare : comparisons)
       for (Value side : compare.getOperands())
         collectPositions(side, addInput);
+    for (arith::SIToFPOp conversion : conversions)
+      collectPositions(conversion.getIn(), addInput);
     maps.push_back(last);
 
     OpBuilder builder(generic);
@@ -399,6 +415,16 @@ private:
                       asFloat(compare.getLhs()), asFloat(compare.getRhs())));
               continue;
             }
+            auto conversion = dyn_cast<arith::SIToFPOp>(op);
+            if (conversion && llvm::is_contained(conversions, conversion)) {
+              // An integer has one zero: a product of 0 and a negative number must not be -0.0.
+              Value sum =
+                  inner.create<arith::AddFOp>(loc, asFloat(conversion.getIn()), zero(inner, loc));
+              if (conversion.getType() != sum.getType())
+                sum = inner.create<arith::TruncFOp>(loc, conversion.getType(), sum);
+              mapping.map(conversion.getResult(), sum);
+              continue;
+            }
             bool isReplaced = op.getNumResults() == 1 && mapping.contains(op.getResult(0));
             bool isPosition = op.getNumResults() == 1 &&
                               (sources[op.getResult(0)].kind == Source::Axis || isSum(op));
@@ -418,8 +444,10 @@ private:
   SmallVector<int64_t> ranges;
   Block &body;
   llvm::DenseMap<Value, Source> sources;
-  llvm::SetVector<Value> vectors;         // that other values of the body are computed from
-  SmallVector<arith::CmpIOp> comparisons; // of positions along two axes
+  llvm::SetVector<Value> vectors; // that other values of the body are computed from
+  // Of positions along several axes.
+  SmallVector<arith::CmpIOp> comparisons;
+  SmallVector<arith::SIToFPOp> conversions;
   llvm::DenseMap<Value, Value> made;
 };
 

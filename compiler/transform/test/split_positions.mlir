@@ -46,7 +46,31 @@ func.func @causal(%x: memref<64x128xf32>, %y: memref<64x128xf32>) {
   return
 }
 
-// A number of both positions is no vector.
+// A number of both positions is the sum of two vectors, where float32 holds it.
+// CHECK-LABEL: func.func @sum
+// CHECK-DAG: memref.alloc() : memref<64xf32>
+// CHECK-DAG: memref.alloc() : memref<128xf32>
+// CHECK: linalg.generic {{.*}}["parallel", "parallel"]} ins(%{{.*}}, %{{.*}}, %{{.*}} : memref<64x128xf32>,
+// CHECK-NOT: linalg.index
+// CHECK: %[[S:.*]] = arith.addf
+// CHECK: %[[P:.*]] = arith.addf %[[S]], %{{.*}} : f32
+// CHECK: arith.mulf %{{.*}}, %[[P]]
+// CHECK: return
+func.func @sum(%x: memref<64x128xf32>, %y: memref<64x128xf32>) {
+  linalg.generic {indexing_maps = [#two, #two], iterator_types = ["parallel", "parallel"]} ins(%x : memref<64x128xf32>) outs(%y : memref<64x128xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %d = arith.addi %i, %j : index
+    %n = arith.index_cast %d : index to i64
+    %f = arith.sitofp %n : i64 to f32
+    %p = arith.mulf %a, %f : f32
+    linalg.yield %p : f32
+  }
+  return
+}
+
+// It does not hold this one.
 // CHECK-LABEL: func.func @both
 // CHECK-NOT: memref.alloc
 // CHECK: linalg.index
@@ -56,7 +80,9 @@ func.func @both(%x: memref<64x128xf32>, %y: memref<64x128xf32>) {
   ^bb0(%a: f32, %o: f32):
     %i = linalg.index 0 : index
     %j = linalg.index 1 : index
-    %d = arith.addi %i, %j : index
+    %c = arith.constant 400000 : index
+    %k = arith.muli %i, %c : index
+    %d = arith.addi %k, %j : index
     %n = arith.index_cast %d : index to i64
     %f = arith.sitofp %n : i64 to f32
     %p = arith.mulf %a, %f : f32
