@@ -20,7 +20,7 @@
 #include "pyasc/worker/v1/worker.pb.h"
 #include "server/core/compiled.h"
 #include "server/core/fair_queue.h"
-#include "server/process/memfd.h"
+#include "server/process/tensor_memory.h"
 
 namespace pyasc::server {
 
@@ -56,10 +56,10 @@ struct LaunchWork {
   std::optional<uint32_t> ordinal; // any that is free
   Share share;
   CompiledPtr compiled;
-  // artifact_key and artifact are the backend's to fill.
+  // artifact_key, artifact and memory are the backend's to fill.
   wire::RunJob job;
-  // By fd_index; alive until the answer has come.
-  std::vector<SharedMemory> memory;
+  // By memory_index; alive until the answer has come.
+  std::vector<TensorMemory> memory;
   // Once it has its device; 0: the server's limit.
   std::chrono::milliseconds time_limit{0};
   // Also told, before Launch returns, when it has to wait for its device.

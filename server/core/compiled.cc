@@ -120,6 +120,19 @@ absl::StatusOr<CompiledPtr> Compiled::FromArtifact(std::string_view bytes,
   return compiled;
 }
 
+absl::StatusOr<std::shared_ptr<const v1::Artifact>> Compiled::head() const {
+  std::call_once(head_once_, [this] {
+    auto parsed = std::make_shared<v1::Artifact>();
+    if (absl::Status s = CheckArtifact(artifact(), parsed.get()); !s.ok()) {
+      head_ = s;
+      return;
+    }
+    parsed->clear_code();
+    head_ = std::move(parsed);
+  });
+  return head_;
+}
+
 CompiledPtr Compiled::Failed(std::string message) {
   v1::CompileReply reply;
   reply.set_outcome(v1::OUTCOME_FAILED);

@@ -3,6 +3,7 @@
 #define PYASC_SERVER_CORE_COMPILED_H
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,9 @@ public:
   std::string_view artifact() const {
     return std::string_view(reply_).substr(artifact_begin_, artifact_size_);
   }
+  // The artifact without its code, parsed when it is first asked for; from then on nothing is
+  // checked again. As CheckArtifact.
+  absl::StatusOr<std::shared_ptr<const v1::Artifact>> head() const;
   // What the compiler says of its stages; from FromWorker only.
   const std::vector<std::pair<std::string, double>> &stage_seconds() const {
     return stage_seconds_;
@@ -53,6 +57,8 @@ private:
   std::string reply_;
   size_t artifact_begin_ = 0;
   size_t artifact_size_ = 0;
+  mutable std::once_flag head_once_;
+  mutable absl::StatusOr<std::shared_ptr<const v1::Artifact>> head_{nullptr};
 };
 
 using CompiledPtr = std::shared_ptr<const Compiled>;

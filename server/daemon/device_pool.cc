@@ -29,6 +29,22 @@ private:
   std::shared_ptr<CancelFlag> flag_;
 };
 
+// Outputs that came in the frame. False: not those that were asked for.
+bool TakeOutputs(LaunchWork &work, const wire::RunResult &result) {
+  int next = 0;
+  for (const wire::LaunchArgument &output : work.job.outputs()) {
+    TensorMemory &memory = work.memory[output.memory_index()];
+    if (!memory.in_frame())
+      continue;
+    if (next >= result.outputs_size() ||
+        static_cast<int64_t>(result.outputs(next).size()) != memory.size_bytes() ||
+        !memory.Write(0, result.outputs(next)).ok())
+      return false;
+    ++next;
+  }
+  return next == result.outputs_size();
+}
+
 double Seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
 } // namespace
@@ -273,8 +289,16 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
   if (watch)
     others_before = options_.other_work();
   std::vector<int> fds;
-  for (const SharedMemory &memory : work.memory)
-    fds.push_back(memory.fd());
+  for (const TensorMemory &memory : work.memory) {
+    wire::TensorMemory &sent = *work.job.add_memory();
+    sent.set_bytes(memory.size_bytes());
+    if (!memory.in_frame()) {
+      sent.set_fd_index(static_cast<uint32_t>(fds.size()));
+      fds.push_back(memory.fd());
+    } else if (memory.sealed()) { // an input: outputs are zeros
+      sent.set_data(memory.data().data(), memory.data().size());
+    }
+  }
   uint64_t token = 0;
   auto on_event = [&](const wire::WorkerReply &event) {
     device_lease_.Renew(token, Clock::now());
@@ -337,6 +361,10 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
   if (reply->run().lease_token() != token) {
     device_lease_.CountLateResult();
     answer.failure = "answered under another lease than the one that it has";
+    return answer;
+  }
+  if (reply->run().error().empty() && !TakeOutputs(work, reply->run())) {
+    answer.failure = "gave other outputs than it was asked for";
     return answer;
   }
   run_.Observe(Seconds(Clock::now() - begin));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "server/config/config.h"
 #include "server/core/sha256.h"
 #include "server/daemon/daemon.h"
@@ -90,6 +91,8 @@ int main(int argc, char **argv) {
     return 0;
 
   std::signal(SIGPIPE, SIG_IGN);
+  // Debian's Abseil keeps account of who locks what after what; gRPC's locks pay for it.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   ServiceNotifier manager = ServiceNotifier::FromEnvironment();
   auto spawner = Spawner::Start();
   if (!spawner.ok())

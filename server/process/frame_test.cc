@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "pyasc/worker/v1/worker.pb.h"
-#include "server/process/memfd.h"
+#include "server/process/tensor_memory.h"
 
 namespace pyasc::server {
 namespace {
@@ -90,6 +90,38 @@ TEST(SharedMemory, OnlySealedMemoryOfEnoughBytesIsAdopted) {
   auto small = SharedMemory::Create(8);
   EXPECT_FALSE(SharedMemory::Adopt(UniqueFd(::dup(small->fd())), 9).ok());
   EXPECT_FALSE(SharedMemory::Adopt(UniqueFd(), 0).ok());
+}
+
+TEST(TensorMemory, SmallAndLargeBehaveAlike) {
+  for (int64_t bytes : {int64_t{8}, TensorMemory::kInFrameBytes, TensorMemory::kInFrameBytes + 1}) {
+    auto memory = TensorMemory::Create(bytes);
+    ASSERT_TRUE(memory.ok());
+    EXPECT_EQ(memory->size_bytes(), bytes);
+    EXPECT_EQ(memory->in_frame(), bytes <= TensorMemory::kInFrameBytes);
+    EXPECT_EQ(memory->fd() < 0, memory->in_frame());
+    EXPECT_TRUE(absl::IsOutOfRange(memory->Write(bytes - 1, "ab")));
+    EXPECT_TRUE(absl::IsOutOfRange(memory->Write(-1, "a")));
+    ASSERT_TRUE(memory->Write(bytes - 4, "last").ok());
+    {
+      auto writable = memory->Map(true);
+      ASSERT_TRUE(writable.ok());
+      ASSERT_EQ(static_cast<int64_t>(writable->bytes().size()), bytes);
+      writable->bytes()[0] = std::byte{'f'};
+    }
+    auto other = memory->Share();
+    ASSERT_TRUE(other.ok() && memory->SealContents().ok());
+    EXPECT_FALSE(memory->Write(0, "x").ok());
+    EXPECT_FALSE(memory->Map(true).ok());
+    TensorMemory moved = *std::move(other);
+    auto view = moved.Map(false);
+    ASSERT_TRUE(view.ok());
+    EXPECT_EQ(view->bytes()[0], std::byte{'f'});
+    char text[4];
+    ASSERT_TRUE(moved.Read(bytes - 4, text).ok());
+    EXPECT_EQ(std::string(text, 4), "last");
+    EXPECT_TRUE(absl::IsOutOfRange(moved.Read(bytes - 3, text)));
+  }
+  EXPECT_EQ(TensorMemory::FromFrame("ab", 4).data(), std::string("ab\0\0", 4));
 }
 
 } // namespace

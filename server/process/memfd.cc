@@ -96,20 +96,30 @@ absl::StatusOr<Mapping> Mapping::Map(const SharedMemory &memory, bool writable) 
     return absl::ErrnoToStatus(errno, "mapping a tensor");
   }
   mapping.data_ = static_cast<std::byte *>(data);
+  mapping.mapped_ = true;
+  return mapping;
+}
+
+Mapping Mapping::Of(std::span<std::byte> bytes) {
+  Mapping mapping;
+  mapping.data_ = bytes.data();
+  mapping.size_ = bytes.size();
   return mapping;
 }
 
 Mapping::Mapping(Mapping &&other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
+      mapped_(std::exchange(other.mapped_, false)) {}
 
 Mapping &Mapping::operator=(Mapping &&other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(mapped_, other.mapped_);
   return *this;
 }
 
 Mapping::~Mapping() {
-  if (data_)
+  if (mapped_)
     ::munmap(data_, size_);
 }
 

@@ -1,4 +1,4 @@
-// Anonymous shared memory for tensors. pyascd makes and seals every one, so that a worker can
+// Anonymous shared memory. pyascd makes and seals every one, so that a worker can
 // neither shrink it under a reader (SIGBUS) nor grow it; sizes come from pyascd's own records.
 #ifndef PYASC_SERVER_PROCESS_MEMFD_H
 #define PYASC_SERVER_PROCESS_MEMFD_H
@@ -40,9 +40,10 @@ private:
   int64_t bytes_ = 0;
 };
 
-// A mapping of a whole SharedMemory.
+// A mapping of a whole SharedMemory, or a view of bytes that are at hand anyway.
 class Mapping {
 public:
+  static Mapping Of(std::span<std::byte> bytes);
   static absl::StatusOr<Mapping> Map(const SharedMemory &memory, bool writable);
   Mapping(Mapping &&other) noexcept;
   Mapping &operator=(Mapping &&other) noexcept;
@@ -55,6 +56,7 @@ private:
   Mapping() = default;
   std::byte *data_ = nullptr;
   size_t size_ = 0;
+  bool mapped_ = false;
 };
 
 } // namespace pyasc::server

@@ -62,7 +62,7 @@ absl::StatusOr<v1::CreateBufferReply> BufferStore::Create(const TenantPtr &tenan
         absl::StatusCode::kResourceExhausted,
         "the service has no room for another buffer until others are released",
         {.reason = "BUFFER_MEMORY_FULL", .retry_after = std::chrono::milliseconds(500)});
-  absl::StatusOr<SharedMemory> memory = SharedMemory::Create(*size);
+  absl::StatusOr<TensorMemory> memory = TensorMemory::Create(*size);
   absl::Status status = memory.ok() ? memory->SealContents() : memory.status();
   if (!status.ok()) {
     budget_.GiveBytes(bytes);
@@ -79,7 +79,7 @@ absl::StatusOr<v1::CreateBufferReply> BufferStore::Create(const TenantPtr &tenan
                                      ttl,
                                      now + ttl,
                                      0,
-                                     std::make_shared<SharedMemory>(*std::move(memory))};
+                                     std::make_shared<TensorMemory>(*std::move(memory))};
   bytes_ += bytes;
   bytes_of_[tenant.get()] += bytes;
   return reply;
@@ -148,14 +148,14 @@ void BufferStore::EndUse(const std::string &handle) {
   found->second.ends = Clock::now() + found->second.ttl;
 }
 
-absl::Status BufferStore::Replace(const std::string &handle, SharedMemory memory) {
+absl::Status BufferStore::Replace(const std::string &handle, TensorMemory memory) {
   if (absl::Status s = memory.SealContents(); !s.ok())
     return absl::FailedPreconditionError(
         absl::StrCat("a buffer's new contents can still be written to: ", s.message()));
   std::lock_guard lock(mutex_);
   auto found = entries_.find(handle);
   if (found != entries_.end())
-    found->second.contents = std::make_shared<SharedMemory>(std::move(memory));
+    found->second.contents = std::make_shared<TensorMemory>(std::move(memory));
   return absl::OkStatus();
 }
 

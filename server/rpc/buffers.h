@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pyasc/v1/service.pb.h"
-#include "server/process/memfd.h"
+#include "server/process/tensor_memory.h"
 #include "server/rpc/tenants.h"
 
 namespace pyasc::server {
@@ -53,21 +53,21 @@ public:
     Use &operator=(const Use &) = delete;
     const v1::TensorType &type() const { return type_; }
     // What the buffer held when the use began; sealed.
-    const std::shared_ptr<const SharedMemory> &contents() const { return contents_; }
+    const std::shared_ptr<const TensorMemory> &contents() const { return contents_; }
     // Seals `memory` and puts it in the place of the contents. No effect when the buffer was
     // released meanwhile. FAILED_PRECONDITION: somebody can still write to it.
-    absl::Status Replace(SharedMemory memory) { return store_.Replace(handle_, std::move(memory)); }
+    absl::Status Replace(TensorMemory memory) { return store_.Replace(handle_, std::move(memory)); }
 
   private:
     friend class BufferStore;
     Use(BufferStore &store, std::string handle, v1::TensorType type,
-        std::shared_ptr<const SharedMemory> contents)
+        std::shared_ptr<const TensorMemory> contents)
         : store_(store), handle_(std::move(handle)), type_(std::move(type)),
           contents_(std::move(contents)) {}
     BufferStore &store_;
     const std::string handle_;
     const v1::TensorType type_;
-    const std::shared_ptr<const SharedMemory> contents_;
+    const std::shared_ptr<const TensorMemory> contents_;
   };
   // NOT_FOUND with the reason NO_SUCH_BUFFER (it is unknown, another tenant's, or from before a
   // restart) or BUFFER_EXPIRED.
@@ -87,11 +87,11 @@ private:
     std::chrono::seconds ttl{};
     Clock::time_point ends;
     int uses = 0;
-    std::shared_ptr<const SharedMemory> contents;
+    std::shared_ptr<const TensorMemory> contents;
   };
   using Entries = std::map<std::string, Entry>;
   void EndUse(const std::string &handle);
-  absl::Status Replace(const std::string &handle, SharedMemory memory);
+  absl::Status Replace(const std::string &handle, TensorMemory memory);
   // With the mutex held:
   void SweepLocked(Clock::time_point now);
   Entries::iterator Erase(Entries::iterator entry);

@@ -28,33 +28,42 @@ RunCall::RunCall(ServiceContext &service, grpc::CallbackServerContext *context)
 }
 
 void RunCall::Begin() {
-  std::lock_guard lock(link_->mutex);
-  if (absl::Status s = scope_.Enter(*context_); !s.ok())
-    return End(ToGrpcStatus(s));
-  inputs_ = std::make_shared<RunInputs>(service_, scope_.tenant());
+  Step refusal;
+  {
+    std::lock_guard lock(link_->mutex);
+    if (absl::Status s = scope_.Enter(*context_); !s.ok())
+      refusal = End(ToGrpcStatus(s));
+    else
+      inputs_ = std::make_shared<RunInputs>(service_, scope_.tenant());
+  }
+  if (refusal.kind != Step::Kind::kNone)
+    return Do(refusal);
   StartRead(&request_);
 }
 
 void RunCall::OnReadDone(bool ok) {
   std::shared_ptr<RunFlow> flow;
+  Step refusal;
   {
     std::lock_guard lock(link_->mutex);
     if (ended_)
       return;
-    if (ok) {
-      if (absl::Status s = TakeRequest(); !s.ok())
-        return End(ToGrpcStatus(s));
-      return StartRead(&request_);
-    }
-    if (context_->IsCancelled())
+    if (!ok && context_->IsCancelled())
       return; // OnCancel follows
-    absl::Status status =
-        started_ ? inputs_->Seal() : absl::InvalidArgumentError("the stream has no `start`");
-    if (!status.ok())
-      return End(ToGrpcStatus(status));
-    StartFlow();
-    flow = flow_;
+    absl::Status status = ok         ? TakeRequest()
+                          : started_ ? inputs_->Seal()
+                                     : absl::InvalidArgumentError("the stream has no `start`");
+    if (!status.ok()) {
+      refusal = End(ToGrpcStatus(status));
+    } else if (!ok) {
+      StartFlow();
+      flow = flow_;
+    }
   }
+  if (refusal.kind != Step::Kind::kNone)
+    return Do(refusal);
+  if (ok)
+    return StartRead(&request_);
   // Its first events come before Start returns.
   flow->Start();
 }
@@ -84,76 +93,73 @@ void RunCall::StartFlow() {
   events.on_progress = [link](const v1::Progress &progress) {
     v1::RunEvent event;
     *event.mutable_progress() = progress;
-    std::lock_guard lock(link->mutex);
-    if (!link->call)
-      return;
     // Newer progress takes the place of what a slow reader has not been told.
-    std::deque<v1::RunEvent> &queue = link->call->queue_;
-    if (!queue.empty() && queue.back().has_progress())
-      queue.back() = std::move(event);
-    else
-      link->call->Enqueue(std::move(event));
+    link->Tell([&](RunCall &call) {
+      if (call.queue_.empty() || !call.queue_.back().has_progress())
+        return call.Enqueue(std::move(event));
+      call.queue_.back() = std::move(event);
+      return Step{};
+    });
   };
   events.on_print = [link](const v1::PrintLine &line) {
     v1::RunEvent event;
     *event.mutable_print() = line;
-    std::lock_guard lock(link->mutex);
-    if (!link->call)
-      return;
-    if (link->call->queue_.size() < kMaxWaiting)
-      link->call->Enqueue(std::move(event));
-    else
-      ++link->call->dropped_prints_;
+    link->Tell([&](RunCall &call) {
+      if (call.queue_.size() < kMaxWaiting)
+        return call.Enqueue(std::move(event));
+      ++call.dropped_prints_;
+      return Step{};
+    });
   };
   events.on_trace = [link](const v1::TraceChunk &chunk) {
     v1::RunEvent event;
     *event.mutable_trace() = chunk;
-    std::unique_lock lock(link->mutex);
-    const bool taken = link->room.wait_for(lock, kTracePatience, [&] {
-      return !link->call || link->call->queue_.size() < kMaxBeforeTrace;
-    });
-    if (!link->call)
-      return;
-    if (taken)
-      link->call->Enqueue(std::move(event));
-    else
-      link->call->End(grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED,
+    bool taken;
+    {
+      std::unique_lock lock(link->mutex);
+      taken = link->room.wait_for(lock, kTracePatience, [&] {
+        return !link->call || link->call->queue_.size() < kMaxBeforeTrace;
+      });
+    }
+    link->Tell([&](RunCall &call) {
+      if (taken)
+        return call.Enqueue(std::move(event));
+      return call.End(grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED,
                                    "the client does not take the trace that it asked for"));
+    });
   };
   events.on_done = [link](FlowResult result) {
-    std::lock_guard lock(link->mutex);
-    if (link->call)
-      link->call->OnFlowDone(std::move(result));
+    link->Tell([&](RunCall &call) { return call.OnFlowDone(std::move(result)); });
   };
   flow_ = std::make_shared<RunFlow>(service_, scope_.tenant(), std::move(start_),
                                     std::move(inputs_), MeasureOptions{}, std::move(events));
 }
 
-void RunCall::OnFlowDone(FlowResult result) {
+RunCall::Step RunCall::OnFlowDone(FlowResult result) {
   if (!result.status.ok())
     return End(ToGrpcStatus(result.status));
   if (dropped_prints_ > 0) {
     v1::RunEvent event;
     event.mutable_print()->set_text(absl::StrCat(
         "(", dropped_prints_, " lines dropped: the client read slower than the kernel printed)"));
-    Enqueue(std::move(event));
+    queue_.push_back(std::move(event));
   }
   result_ = std::move(result);
   flow_done_ = true;
-  Continue();
+  return Continue();
 }
 
-void RunCall::Enqueue(v1::RunEvent event) {
+RunCall::Step RunCall::Enqueue(v1::RunEvent event) {
   if (ended_)
-    return;
+    return {};
   queue_.push_back(std::move(event));
-  Continue();
+  return Continue();
 }
 
 bool RunCall::NextOutput(v1::RunEvent *event) {
   while (output_ < result_.outputs.size()) {
     const OutputTensor &output = result_.outputs[output_];
-    const SharedMemory &memory = result_.work->memory[output.memory_index];
+    const TensorMemory &memory = result_.work->memory[output.memory_index];
     const int64_t size = memory.size_bytes();
     if (!output_announced_) {
       output_announced_ = true;
@@ -205,40 +211,62 @@ void RunCall::TakeWaiting() {
   }
 }
 
-void RunCall::Continue() {
+RunCall::Step RunCall::Continue() {
   if (writing_ || ended_)
-    return;
+    return {};
   writing_event_.Clear();
   if (!queue_.empty()) {
     TakeWaiting();
     link_->room.notify_all();
-  } else if (!flow_done_) {
-    return;
-  } else if (!NextOutput(&writing_event_)) {
-    *writing_event_.mutable_done() = std::move(result_.done);
-    Leave(grpc::Status::OK);
-    return StartWriteAndFinish(&writing_event_, {}, grpc::Status::OK);
+    writing_ = true;
+    return {Step::Kind::kWrite};
   }
-  writing_ = true;
-  StartWrite(&writing_event_);
+  if (!flow_done_)
+    return {};
+  if (NextOutput(&writing_event_)) {
+    writing_ = true;
+    return {Step::Kind::kWrite};
+  }
+  *writing_event_.mutable_done() = std::move(result_.done);
+  Leave(grpc::Status::OK);
+  return {Step::Kind::kWriteLast};
+}
+
+void RunCall::Do(const Step &step) {
+  switch (step.kind) {
+  case Step::Kind::kNone:
+    return;
+  case Step::Kind::kWrite:
+    return StartWrite(&writing_event_);
+  case Step::Kind::kWriteLast:
+    return StartWriteAndFinish(&writing_event_, {}, grpc::Status::OK);
+  case Step::Kind::kFinish:
+    return Finish(step.status);
+  }
 }
 
 void RunCall::OnWriteDone(bool ok) {
-  std::lock_guard lock(link_->mutex);
-  writing_ = false;
-  if (end_after_write_)
-    return Finish(*end_after_write_);
-  if (ok)
-    Continue(); // else OnCancel follows
+  Step step;
+  {
+    std::lock_guard lock(link_->mutex);
+    writing_ = false;
+    if (end_after_write_)
+      step = {Step::Kind::kFinish, *end_after_write_};
+    else if (ok)
+      step = Continue(); // else OnCancel follows
+  }
+  Do(step);
 }
 
 void RunCall::OnCancel() {
   std::shared_ptr<RunFlow> flow;
+  Step step;
   {
     std::lock_guard lock(link_->mutex);
     flow = flow_;
-    End(grpc::Status::CANCELLED);
+    step = End(grpc::Status::CANCELLED);
   }
+  Do(step);
   if (flow)
     flow->Cancel();
 }
@@ -250,23 +278,16 @@ void RunCall::Leave(const grpc::Status &status) {
   link_->room.notify_all();
 }
 
-void RunCall::End(const grpc::Status &status) {
+RunCall::Step RunCall::End(const grpc::Status &status) {
   if (ended_)
-    return;
+    return {};
   Leave(status);
-  if (writing_)
-    end_after_write_ = status;
-  else
-    Finish(status);
+  if (!writing_)
+    return {Step::Kind::kFinish, status};
+  end_after_write_ = status;
+  return {};
 }
 
-void RunCall::OnDone() {
-  std::shared_ptr<Link> link = link_;
-  {
-    // A callback that has just let go of the call may still be inside the lock.
-    std::lock_guard lock(link->mutex);
-  }
-  delete this;
-}
+void RunCall::OnDone() { delete this; }
 
 } // namespace pyasc::server

@@ -26,26 +26,49 @@ public:
   void OnDone() override;
 
 private:
+  // What is to be asked of gRPC once the mutex is free again: the thread that hears of the end of a
+  // write would wait for the one that began it. Until it is done the call is alive.
+  struct Step {
+    enum class Kind { kNone, kWrite, kWriteLast, kFinish } kind = Kind::kNone;
+    grpc::Status status = {}; // of kFinish
+  };
+  void Do(const Step &step);
+
   // What outlives the call: the flow's callbacks look here whether the call is still there.
   struct Link {
     std::mutex mutex;
     RunCall *call = nullptr;
     // The queue has become shorter, or the call is gone.
     std::condition_variable room;
+
+    // Tells the call, if it is still there, and does what it says.
+    template <typename Event> void Tell(Event event) {
+      RunCall *told = nullptr;
+      Step step;
+      {
+        std::lock_guard lock(mutex);
+        if (!call)
+          return;
+        told = call;
+        step = event(*told);
+      }
+      if (step.kind != Step::Kind::kNone) // else it may be gone by now
+        told->Do(step);
+    }
   };
 
   // All below: with the link's mutex held.
   absl::Status TakeRequest();
   absl::Status TakeStart();
   void StartFlow();
-  void OnFlowDone(FlowResult result);
-  void Enqueue(v1::RunEvent event);
-  // Starts the next write, or the end of the call after the last.
-  void Continue();
+  [[nodiscard]] Step OnFlowDone(FlowResult result);
+  [[nodiscard]] Step Enqueue(v1::RunEvent event);
+  // The next write, or the end of the call after the last.
+  [[nodiscard]] Step Continue();
   // False: there is no output left.
   bool NextOutput(v1::RunEvent *event);
   void TakeWaiting();
-  void End(const grpc::Status &status);
+  [[nodiscard]] Step End(const grpc::Status &status);
   // Nothing that comes later is for this call.
   void Leave(const grpc::Status &status);
 

@@ -135,8 +135,10 @@ void RunFlow::OnCompiled(const CompileAnswer &answer) {
 }
 
 absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
-  if (absl::Status s = CheckArtifact(compiled->artifact(), &artifact_); !s.ok())
-    return s;
+  auto head = compiled->head();
+  if (!head.ok())
+    return head.status();
+  artifact_ = *std::move(head);
   work_ = std::make_shared<LaunchWork>();
   work_->target = start_.compile().target();
   work_->share = tenant_->caller(0).share;
@@ -144,7 +146,7 @@ absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
     work_->ordinal = start_.options().device();
   work_->compiled = compiled;
   work_->time_limit = std::chrono::milliseconds(
-      std::min<uint64_t>(start_.options().run_timeout_ms(), 24 * 3600 * 1000));
+      std::min<uint64_t>(start_.options().run_timeout_ms(), uint64_t{24} * 3600 * 1000));
   work_->job.set_profile(start_.options().profile() || measure_.max_samples > 0);
   work_->job.set_max_samples(measure_.max_samples);
   work_->job.set_max_seconds(measure_.max_seconds);
@@ -168,7 +170,7 @@ absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
       flow->events_.on_trace(chunk);
   };
   std::vector<contract::LaunchValue> values;
-  for (const v1::Parameter &parameter : artifact_.launch().parameters())
+  for (const v1::Parameter &parameter : artifact_->launch().parameters())
     if (absl::Status s = AddArgument(parameter, values); !s.ok())
       return s;
   if (absl::Status s = TakeTemporaries(values); !s.ok())
@@ -185,7 +187,7 @@ absl::Status RunFlow::Prepare(const CompiledPtr &compiled) {
 absl::Status RunFlow::AddBuffers(std::span<const contract::LaunchValue> values) {
   if (start_.options().timing_only())
     return absl::OkStatus(); // nothing is computed
-  for (const v1::Parameter &parameter : artifact_.launch().parameters()) {
+  for (const v1::Parameter &parameter : artifact_->launch().parameters()) {
     auto tensor = inputs_->tensors().find(parameter.name());
     if (tensor == inputs_->tensors().end() || !tensor->second.buffer ||
         (parameter.access() != v1::ACCESS_WRITE && parameter.access() != v1::ACCESS_READ_WRITE))
@@ -208,7 +210,7 @@ absl::Status RunFlow::FillBuffers() {
   for (OutputTensor &output : outputs_) {
     if (!output.buffer)
       continue;
-    absl::StatusOr<SharedMemory> memory = work_->memory[output.memory_index].Share();
+    absl::StatusOr<TensorMemory> memory = work_->memory[output.memory_index].Share();
     if (!memory.ok())
       return memory.status();
     if (absl::Status s = output.buffer->Replace(*std::move(memory)); !s.ok())
@@ -220,11 +222,11 @@ absl::Status RunFlow::FillBuffers() {
 
 absl::Status RunFlow::AddOtherOutputs(std::span<const contract::LaunchValue> values) {
   std::vector<std::string> names;
-  for (const v1::Parameter &parameter : artifact_.launch().parameters())
+  for (const v1::Parameter &parameter : artifact_->launch().parameters())
     if (parameter.has_tensor() &&
         (parameter.access() == v1::ACCESS_WRITE || parameter.access() == v1::ACCESS_READ_WRITE))
       names.push_back(parameter.name());
-  for (const v1::Result &result : artifact_.launch().results())
+  for (const v1::Result &result : artifact_->launch().results())
     names.push_back(result.name());
   for (const std::string &name : names) {
     bool known = std::any_of(outputs_.begin(), outputs_.end(),
@@ -282,14 +284,13 @@ absl::Status RunFlow::AddArgument(const v1::Parameter &parameter,
     return absl::OkStatus();
   }
   RunInputs::Tensor &tensor = inputs_->tensors().at(parameter.name());
-  to.set_fd_index(static_cast<uint32_t>(work_->memory.size()));
-  to.set_bytes(tensor.memory.size_bytes());
+  to.set_memory_index(static_cast<uint32_t>(work_->memory.size()));
   work_->memory.push_back(std::move(tensor.memory));
   return absl::OkStatus();
 }
 
 absl::Status RunFlow::TakeTemporaries(std::span<const contract::LaunchValue> values) {
-  const v1::LaunchContract &contract = artifact_.launch();
+  const v1::LaunchContract &contract = artifact_->launch();
   int64_t temporaries = contract.temporary_bytes();
   for (const v1::Workspace &workspace : contract.workspaces()) {
     absl::StatusOr<int64_t> bytes = contract::Evaluate(workspace.bytes(), values);
@@ -319,7 +320,7 @@ absl::Status RunFlow::TakeTemporaries(std::span<const contract::LaunchValue> val
 absl::Status RunFlow::AddOutput(const std::string &name,
                                 std::span<const contract::LaunchValue> values) {
   OutputTensor output{name, {}, false, static_cast<uint32_t>(work_->memory.size())};
-  const v1::LaunchContract &contract = artifact_.launch();
+  const v1::LaunchContract &contract = artifact_->launch();
   auto result = std::find_if(contract.results().begin(), contract.results().end(),
                              [&](const v1::Result &r) { return r.name() == name; });
   auto parameter =
@@ -350,13 +351,12 @@ absl::Status RunFlow::AddOutput(const std::string &name,
           inputs_->lease().Take(*bytes, absl::StrCat("the output '", name, "'").c_str());
       !s.ok())
     return s;
-  absl::StatusOr<SharedMemory> memory = SharedMemory::Create(*bytes);
+  absl::StatusOr<TensorMemory> memory = TensorMemory::Create(*bytes);
   if (!memory.ok())
     return memory.status();
   wire::LaunchArgument &to = *work_->job.add_outputs();
   to.set_name(name);
-  to.set_fd_index(output.memory_index);
-  to.set_bytes(*bytes);
+  to.set_memory_index(output.memory_index);
   *to.mutable_type() = output.type;
   work_->memory.push_back(*std::move(memory));
   outputs_.push_back(std::move(output));
@@ -372,7 +372,7 @@ void RunFlow::OnLaunched(LaunchAnswer answer) {
     done.set_outcome(v1::OUTCOME_FAILED);
     done.set_failure(answer.failure.empty() ? answer.result.error()
                                             : "the device worker " + answer.failure);
-    spdlog::warn("[{}] run of {} failed: {}", LogName(start_.compile()), artifact_.kernel(),
+    spdlog::warn("[{}] run of {} failed: {}", LogName(start_.compile()), artifact_->kernel(),
                  done.failure());
     if (answer.died)
       service_.backend.KeepCrash(answer.failure, start_.compile());
@@ -381,7 +381,7 @@ void RunFlow::OnLaunched(LaunchAnswer answer) {
         std::any_of(answer.result.diagnostics().begin(), answer.result.diagnostics().end(),
                     [](const v1::Diagnostic &d) { return d.severity() == v1::SEVERITY_ERROR; });
     done.set_outcome(wrong ? v1::OUTCOME_REJECTED : v1::OUTCOME_OK);
-    *done.mutable_diagnostics() = artifact_.diagnostics();
+    *done.mutable_diagnostics() = artifact_->diagnostics();
     done.mutable_diagnostics()->MergeFrom(answer.result.diagnostics());
     *done.mutable_findings() = std::move(*answer.result.mutable_findings());
     *done.mutable_report() = std::move(*answer.result.mutable_report());

@@ -88,7 +88,7 @@ private:
   double compile_us_ = 0;
   v1::CacheResult cache_ = v1::CACHE_RESULT_UNSPECIFIED;
   std::string request_key_;
-  v1::Artifact artifact_;
+  std::shared_ptr<const v1::Artifact> artifact_; // without its code
   std::shared_ptr<LaunchWork> work_;
   std::vector<OutputTensor> outputs_;
   std::optional<v1::Diagnostic> refusal_; // of an argument that the kernel cannot take

@@ -70,7 +70,7 @@ absl::Status RunInputs::Accept(v1::RunStart &start) {
     Tensor tensor{value.type(), {}, 0, value.storage_case() == v1::TensorValue::kChunked, nullptr};
     if (absl::Status s = lease_.Take(bytes, what.c_str()); !s.ok())
       return s;
-    absl::StatusOr<SharedMemory> memory = SharedMemory::Create(bytes);
+    absl::StatusOr<TensorMemory> memory = TensorMemory::Create(bytes);
     if (!memory.ok())
       return memory.status();
     tensor.memory = *std::move(memory);
@@ -100,7 +100,7 @@ absl::Status RunInputs::TakeBuffer(const std::string &name, v1::TensorValue &val
   if (absl::Status s = lease_.Take(bytes, absl::StrCat("the argument '", name, "'").c_str());
       !s.ok())
     return s;
-  absl::StatusOr<SharedMemory> memory = (*use)->contents()->Share();
+  absl::StatusOr<TensorMemory> memory = (*use)->contents()->Share();
   if (!memory.ok())
     return memory.status();
   tensors_.emplace(name, Tensor{type, *std::move(memory), bytes, false, *std::move(use)});

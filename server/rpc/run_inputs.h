@@ -8,7 +8,7 @@
 #include <string>
 
 #include "pyasc/v1/execution.pb.h"
-#include "server/process/memfd.h"
+#include "server/process/tensor_memory.h"
 #include "server/rpc/buffers.h"
 #include "server/rpc/service_context.h"
 
@@ -39,7 +39,7 @@ class RunInputs {
 public:
   struct Tensor {
     v1::TensorType type;
-    SharedMemory memory;
+    TensorMemory memory;
     int64_t filled = 0;
     bool chunked = false;
     std::shared_ptr<BufferStore::Use> buffer; // whose contents the memory is

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/core/service_error.h"
-#include "server/process/memfd.h"
+#include "server/process/tensor_memory.h"
 #include "server/rpc/check_request.h"
 #include "server/rpc/run_inputs.h"
 
@@ -58,7 +58,7 @@ private:
       const int64_t size = (*use)->contents()->size_bytes();
       if (absl::Status s = bytes_->Take(size, "a buffer's new contents"); !s.ok())
         return s;
-      absl::StatusOr<SharedMemory> memory = SharedMemory::Create(size);
+      absl::StatusOr<TensorMemory> memory = TensorMemory::Create(size);
       if (!memory.ok())
         return memory.status();
       memory_ = *std::move(memory);
@@ -97,7 +97,7 @@ private:
   v1::WriteBufferRequest request_;
   std::unique_ptr<ByteLease> bytes_;
   std::shared_ptr<BufferStore::Use> use_;
-  SharedMemory memory_;
+  TensorMemory memory_;
   int64_t filled_ = 0;
 };
 

@@ -58,7 +58,7 @@ absl::Status Named(const std::string &name, const absl::Status &status) {
 // All that one job needs while it runs.
 struct DeviceRunner::Launch {
   const wire::RunJob &job;
-  std::vector<SharedMemory> &memory;
+  std::vector<TensorMemory> &memory;
   const RunEvents &events;
   Loaded &loaded;
   wire::RunResult &result;
@@ -117,7 +117,7 @@ absl::StatusOr<DeviceRunner::Loaded *> DeviceRunner::Load(const wire::RunJob &jo
   return &loaded_.front();
 }
 
-wire::RunResult DeviceRunner::Run(const wire::RunJob &job, std::vector<SharedMemory> &memory,
+wire::RunResult DeviceRunner::Run(const wire::RunJob &job, std::vector<TensorMemory> &memory,
                                   const RunEvents &events) {
   wire::RunResult result;
   absl::StatusOr<Loaded *> loaded = Load(job);
@@ -333,11 +333,11 @@ absl::Status DeviceRunner::Launch::CopyIn(device::Device &device, size_t i) {
     } while (at < to.size_bytes());
     return absl::OkStatus();
   }
-  if (argument.fd_index() >= memory.size() ||
-      memory[argument.fd_index()].size_bytes() < to.size_bytes())
+  if (argument.memory_index() >= memory.size() ||
+      memory[argument.memory_index()].size_bytes() < to.size_bytes())
     return absl::InvalidArgumentError(
         absl::StrCat("the argument '", argument.name(), "' came without its data"));
-  absl::StatusOr<Mapping> mapping = Mapping::Map(memory[argument.fd_index()], /*writable=*/false);
+  absl::StatusOr<Mapping> mapping = memory[argument.memory_index()].Map(/*writable=*/false);
   if (!mapping.ok())
     return mapping.status();
   return device.CopyIn(to, 0, mapping->bytes().first(to.size_bytes()));
@@ -352,11 +352,11 @@ absl::Status DeviceRunner::Launch::CopyOutputs(device::Device &device) {
     for (int i = 0; !from && i < contract().parameters_size(); ++i)
       if (contract().parameters(i).name() == output.name())
         from = arguments[i].buffer;
-    if (!from || output.fd_index() >= memory.size() ||
-        memory[output.fd_index()].size_bytes() != from->size_bytes())
+    if (!from || output.memory_index() >= memory.size() ||
+        memory[output.memory_index()].size_bytes() != from->size_bytes())
       return absl::InvalidArgumentError(
           absl::StrCat("the output '", output.name(), "' does not fit the kernel"));
-    absl::StatusOr<Mapping> mapping = Mapping::Map(memory[output.fd_index()], /*writable=*/true);
+    absl::StatusOr<Mapping> mapping = memory[output.memory_index()].Map(/*writable=*/true);
     if (!mapping.ok())
       return mapping.status();
     if (absl::Status s = device.CopyOut(*from, 0, mapping->bytes()); !s.ok())

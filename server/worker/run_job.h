@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "profiler/device/device.h"
 #include "pyasc/worker/v1/worker.pb.h"
-#include "server/process/memfd.h"
+#include "server/process/tensor_memory.h"
 
 namespace pyasc::server {
 
@@ -35,9 +35,9 @@ public:
                                                             uint32_t ordinal);
 
   v1::DeviceInfo info() const { return device_->info(); }
-  // Never fails as a call: see RunResult.error. `memory` by fd_index; tensors are read from and
+  // Never fails as a call: see RunResult.error. `memory` by memory_index; tensors are read from and
   // outputs written to it.
-  wire::RunResult Run(const wire::RunJob &job, std::vector<SharedMemory> &memory,
+  wire::RunResult Run(const wire::RunJob &job, std::vector<TensorMemory> &memory,
                       const RunEvents &events);
 
 private:

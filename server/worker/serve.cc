@@ -21,29 +21,26 @@ constexpr int kProtocolError = 70;
 constexpr std::chrono::milliseconds kProgressDelay{10};
 constexpr std::chrono::milliseconds kIdle{200};
 
-// Takes the descriptors that belong to the job's tensors, in order of fd_index.
-absl::StatusOr<std::vector<SharedMemory>> TakeMemory(const wire::RunJob &job,
+// The job's tensors; takes the descriptors that belong to them.
+absl::StatusOr<std::vector<TensorMemory>> TakeMemory(wire::RunJob &job,
                                                      std::vector<UniqueFd> &fds) {
-  std::vector<SharedMemory> memory(fds.size());
-  auto take = [&](const wire::LaunchArgument &argument) -> absl::Status {
-    if (argument.kind_case() != wire::LaunchArgument::kFdIndex)
-      return absl::OkStatus();
-    if (argument.fd_index() >= fds.size() || !fds[argument.fd_index()].valid())
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", argument.name(), "' came without its descriptor"));
-    absl::StatusOr<SharedMemory> adopted = SharedMemory::Adopt(
-        std::move(fds[argument.fd_index()]), static_cast<int64_t>(argument.bytes()));
+  std::vector<TensorMemory> memory;
+  for (wire::TensorMemory &sent : *job.mutable_memory()) {
+    const auto bytes = static_cast<int64_t>(sent.bytes());
+    if (!sent.has_fd_index()) {
+      if (bytes < 0 || bytes > TensorMemory::kInFrameBytes)
+        return absl::InvalidArgumentError("a tensor in the frame that is none");
+      memory.push_back(TensorMemory::FromFrame(std::move(*sent.mutable_data()), bytes));
+      continue;
+    }
+    if (sent.fd_index() >= fds.size() || !fds[sent.fd_index()].valid())
+      return absl::InvalidArgumentError("a tensor came without its descriptor");
+    absl::StatusOr<SharedMemory> adopted =
+        SharedMemory::Adopt(std::move(fds[sent.fd_index()]), bytes);
     if (!adopted.ok())
       return adopted.status();
-    memory[argument.fd_index()] = *std::move(adopted);
-    return absl::OkStatus();
-  };
-  for (const wire::LaunchArgument &argument : job.arguments())
-    if (absl::Status s = take(argument); !s.ok())
-      return s;
-  for (const wire::LaunchArgument &output : job.outputs())
-    if (absl::Status s = take(output); !s.ok())
-      return s;
+    memory.push_back(TensorMemory::FromShared(*std::move(adopted)));
+  }
   return memory;
 }
 
@@ -149,14 +146,14 @@ private:
   std::thread pulse_;
 };
 
-wire::RunResult Run(Speaker &speaker, const LeasePage *page, const wire::RunJob &job,
+wire::RunResult Run(Speaker &speaker, const LeasePage *page, wire::RunJob &job,
                     std::vector<UniqueFd> &fds, DeviceRunner *runner) {
   wire::RunResult result;
   if (!runner) {
     result.set_error("this worker has no device");
     return result;
   }
-  absl::StatusOr<std::vector<SharedMemory>> memory = TakeMemory(job, fds);
+  absl::StatusOr<std::vector<TensorMemory>> memory = TakeMemory(job, fds);
   if (!memory.ok()) {
     result.set_error(std::string(memory.status().message()));
     return result;
@@ -174,7 +171,11 @@ wire::RunResult Run(Speaker &speaker, const LeasePage *page, const wire::RunJob 
     *event.mutable_trace() = chunk;
     speaker.Tell(std::move(event));
   };
-  return runner->Run(job, *memory, events);
+  result = runner->Run(job, *memory, events);
+  for (const wire::LaunchArgument &output : job.outputs())
+    if (output.memory_index() < memory->size() && (*memory)[output.memory_index()].in_frame())
+      result.add_outputs(std::string((*memory)[output.memory_index()].data()));
+  return result;
 }
 
 } // namespace
@@ -204,7 +205,8 @@ int ServeWorker(FrameChannel channel, const Engine &engine, DeviceRunner *runner
       *reply.mutable_check() = engine.check(request.check());
       break;
     case wire::WorkerRequest::kRun:
-      *reply.mutable_run() = Run(speaker, page ? &*page : nullptr, request.run(), fds, runner);
+      *reply.mutable_run() =
+          Run(speaker, page ? &*page : nullptr, *request.mutable_run(), fds, runner);
       reply.mutable_run()->set_lease_token(request.run().lease_token());
       // Whatever it made is nobody's any more.
       if (page && page->revoked())

@@ -125,6 +125,15 @@ def test_a_result_under_another_lease_is_not_believed(start, tmp_path):
     assert lease(daemon).late_results == 1 and lease(daemon).lost == 0
 
 
+def test_outputs_of_another_size_are_not_believed(start, tmp_path):
+    daemon = careless(start, tmp_path, "large")
+    done = run(daemon, start_message("x", data=DATA)).done
+    assert "other outputs than it was asked for" in done.failure
+    (tmp_path / "how").write_text("now")  # with none
+    done = run(daemon, start_message("x", data=DATA)).done
+    assert "other outputs than it was asked for" in done.failure
+
+
 def test_signs_of_life_renew_the_lease_of_a_long_run(start):
     daemon = start("--devices", "sim:1", "--device-lease-ms", "2000")
     assert run(daemon, start_message("x @run-slow=5000 ", data=DATA)).done.outcome == OK

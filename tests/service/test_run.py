@@ -83,6 +83,14 @@ def test_small_tensors_travel_inline(daemon):
     assert result.done.report.kernel_us == 12.5
 
 
+@pytest.mark.parametrize("count", [0, 1, 4096, 4097])
+def test_tensors_in_the_frame_and_beside_it_are_the_same_to_callers(daemon, count):
+    data = floats(*range(count))  # 16 KiB still travel in the worker's frame
+    result = run(daemon, start_message("copy", shape=(count,), data=data))
+    assert result.done.outcome == OK
+    assert result.outputs == {"return": data, "B": data}
+
+
 def test_stages_that_take_a_while_are_told(start):
     daemon = start("--devices", "sim:1")
     data = floats(1, 2, 3, 4)
