@@ -11,6 +11,8 @@ Command RunCommand();
 Command ProfileCommand();
 Command SimCommand();
 Command CheckCommand();
+Command BatchCommand();
+Command OperationsCommand();
 Command DevicesCommand();
 Command StatsCommand();
 Command CacheCommand();

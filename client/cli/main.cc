@@ -10,9 +10,10 @@ namespace pyasc::cli {
 namespace {
 
 int Main(std::vector<std::string> words) {
-  std::vector<Command> commands = {
-      CompileCommand(), RunCommand(),   ProfileCommand(), SimCommand(),    CheckCommand(),
-      DevicesCommand(), StatsCommand(), CacheCommand(),   ServerCommand(), DoctorCommand()};
+  std::vector<Command> commands = {CompileCommand(),    RunCommand(),     ProfileCommand(),
+                                   SimCommand(),        CheckCommand(),   BatchCommand(),
+                                   OperationsCommand(), DevicesCommand(), StatsCommand(),
+                                   CacheCommand(),      ServerCommand(),  DoctorCommand()};
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     std::fputs(FormatOverview(commands).c_str(), words.empty() ? stderr : stdout);
     return words.empty() ? kUsage : kDone;
@@ -28,6 +29,7 @@ int Main(std::vector<std::string> words) {
                               [&](const Command &command) { return command.name == words[0]; });
   if (command == commands.end()) {
     std::vector<std::string> names;
+    names.reserve(commands.size());
     for (const Command &candidate : commands)
       names.push_back(candidate.name);
     std::string hint = DidYouMean(words[0], names);

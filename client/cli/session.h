@@ -92,6 +92,12 @@ int CheckOutcome(const v1::CompileReply &reply, const KernelInput &input,
                  const Arguments &arguments);
 int CheckOutcome(const v1::RunDone &done, const KernelInput &input, const Arguments &arguments);
 
+// Shows an operation that is done, on standard output; its JSON where --json is given. The exit
+// code is that of the work: of a batch, that of the item that went worst.
+int ShowOperation(const google::longrunning::Operation &operation, const Arguments &arguments);
+// The same once it is done. With --timeout, kTryLater where it still runs.
+int AwaitOperation(client::Client &client, const std::string &name, const Arguments &arguments);
+
 // Options for a call with --timeout, showing progress on `line` (which outlives the call).
 // Errors are the user's.
 absl::StatusOr<client::CallOptions> MakeCallOptions(const Arguments &arguments, ProgressLine *line);

@@ -75,6 +75,17 @@ void SetRoute(grpc::ClientContext &context, const v1::CompileRequest &request) {
   context.AddMetadata(kRouteHeader, RouteOf(request));
 }
 
+// The service puts the route that an operation began with into its name: "operations/ROUTE.ID".
+std::string RouteIn(absl::string_view operation) {
+  absl::ConsumePrefix(&operation, "operations/");
+  const size_t dot = operation.find('.');
+  return dot == absl::string_view::npos ? "" : std::string(operation.substr(0, dot));
+}
+
+void SetRoute(grpc::ClientContext &context, const std::string &operation) {
+  context.AddMetadata(kRouteHeader, RouteIn(operation));
+}
+
 void SetDeadline(grpc::ClientContext &context, absl::Time deadline) {
   context.set_deadline(absl::ToChronoTime(deadline));
 }
@@ -442,6 +453,87 @@ absl::StatusOr<v1::RunDone> Client::ProfileOnce(const RunCall &call, const CallO
   if (!result.ok())
     return result.status();
   return std::move(result->done);
+}
+
+absl::StatusOr<google::longrunning::Operation>
+Client::StartBatch(const v1::CompileBatchRequest &request, const CallOptions &options) {
+  auto stub = v1::CompilerService::NewStub(state_->channel);
+  return state_->Unary<google::longrunning::Operation>(
+      options, [&](grpc::ClientContext *context, auto *reply) {
+        if (!request.requests().empty())
+          SetRoute(*context, request.requests(0));
+        return stub->StartBatch(context, request, reply);
+      });
+}
+
+absl::StatusOr<google::longrunning::Operation> Client::GetOperation(const std::string &name,
+                                                                    const CallOptions &options) {
+  auto stub = google::longrunning::Operations::NewStub(state_->channel);
+  google::longrunning::GetOperationRequest request;
+  request.set_name(name);
+  return state_->Unary<google::longrunning::Operation>(
+      options, [&](grpc::ClientContext *context, auto *reply) {
+        SetRoute(*context, name);
+        return stub->GetOperation(context, request, reply);
+      });
+}
+
+absl::StatusOr<google::longrunning::Operation> Client::AwaitOperation(const std::string &name,
+                                                                      const CallOptions &options) {
+  const absl::Time deadline = absl::Now() + options.timeout;
+  auto operation = GetOperation(name, options);
+  if (!operation.ok())
+    return operation.status();
+  operation =
+      FollowOperation(state_->channel, *std::move(operation), RouteIn(name), deadline, options);
+  if (!operation.ok())
+    return state_->Explain(operation.status());
+  return operation;
+}
+
+absl::Status Client::CancelOperation(const std::string &name, const CallOptions &options) {
+  auto stub = google::longrunning::Operations::NewStub(state_->channel);
+  google::longrunning::CancelOperationRequest request;
+  request.set_name(name);
+  return state_
+      ->Unary<google::protobuf::Empty>(options,
+                                       [&](grpc::ClientContext *context, auto *reply) {
+                                         SetRoute(*context, name);
+                                         return stub->CancelOperation(context, request, reply);
+                                       })
+      .status();
+}
+
+absl::Status Client::DeleteOperation(const std::string &name, const CallOptions &options) {
+  auto stub = google::longrunning::Operations::NewStub(state_->channel);
+  google::longrunning::DeleteOperationRequest request;
+  request.set_name(name);
+  return state_
+      ->Unary<google::protobuf::Empty>(options,
+                                       [&](grpc::ClientContext *context, auto *reply) {
+                                         SetRoute(*context, name);
+                                         return stub->DeleteOperation(context, request, reply);
+                                       })
+      .status();
+}
+
+absl::StatusOr<std::vector<google::longrunning::Operation>>
+Client::ListOperations(const CallOptions &options) {
+  auto stub = google::longrunning::Operations::NewStub(state_->channel);
+  std::vector<google::longrunning::Operation> all;
+  google::longrunning::ListOperationsRequest request;
+  do {
+    auto page = state_->Unary<google::longrunning::ListOperationsResponse>(
+        options, [&](grpc::ClientContext *context, auto *reply) {
+          return stub->ListOperations(context, request, reply);
+        });
+    if (!page.ok())
+      return page.status();
+    for (google::longrunning::Operation &operation : *page->mutable_operations())
+      all.push_back(std::move(operation));
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return all;
 }
 
 absl::StatusOr<v1::ListDevicesReply> Client::ListDevices(const CallOptions &options) {

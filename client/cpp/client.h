@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cpp/tensor.h"
+#include "google/longrunning/operations.pb.h"
 #include "pyasc/v1/compile.pb.h"
 #include "pyasc/v1/execution.pb.h"
 #include "pyasc/v1/service.pb.h"
@@ -93,6 +94,25 @@ public:
   absl::StatusOr<v1::RunDone> Profile(const RunCall &call, uint32_t max_samples,
                                       uint32_t max_seconds, bool hot,
                                       const CallOptions &options = {});
+
+  // Begins a batch of compiles, which goes on without its caller; its Operation's response is a
+  // CompileBatchResult.
+  absl::StatusOr<google::longrunning::Operation> StartBatch(const v1::CompileBatchRequest &request,
+                                                            const CallOptions &options = {});
+
+  // An operation, a profile or a batch, by its name. NOT_FOUND: it never was, was deleted, is of
+  // another tenant, or its result is older than an hour.
+  absl::StatusOr<google::longrunning::Operation> GetOperation(const std::string &name,
+                                                              const CallOptions &options = {});
+  // Returns it when it is done, with progress and prints on the way (follow.h). DEADLINE_EXCEEDED:
+  // it still runs.
+  absl::StatusOr<google::longrunning::Operation> AwaitOperation(const std::string &name,
+                                                                const CallOptions &options = {});
+  absl::Status CancelOperation(const std::string &name, const CallOptions &options = {});
+  absl::Status DeleteOperation(const std::string &name, const CallOptions &options = {});
+  // All of this caller's, with their results.
+  absl::StatusOr<std::vector<google::longrunning::Operation>>
+  ListOperations(const CallOptions &options = {});
 
   absl::StatusOr<v1::ListDevicesReply> ListDevices(const CallOptions &options = {});
   absl::StatusOr<v1::GetStatsReply> GetStats(const CallOptions &options = {});

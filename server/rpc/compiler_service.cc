@@ -1,30 +1,13 @@
 #include "server/rpc/compiler_service.h"
 
-#include <deque>
-
 #include "grpcpp/support/proto_buffer_reader.h"
-#include "server/core/service_error.h"
+#include "server/rpc/batch_call.h"
+#include "server/rpc/batch_operation.h"
 #include "server/rpc/check_request.h"
 #include "spdlog/spdlog.h"
 
 namespace pyasc::server {
 namespace {
-
-// Items of one batch that are under way at a time: a batch alone must not fill the queue.
-constexpr size_t kBatchWindow = 32;
-constexpr int kMaxBatch = 10'000;
-// Within a tenant, batches give way to calls that somebody waits for.
-constexpr int kBatchPriority = -1;
-
-// The fields of a reply that differ from call to call.
-v1::CompileReply CallFields(const CompileAnswer &answer, int64_t service_ns) {
-  v1::CompileReply fields;
-  fields.set_cache(answer.cache);
-  fields.set_request_key(answer.request_key);
-  fields.set_queue_ns(answer.queue_ns);
-  fields.set_service_ns(service_ns);
-  return fields;
-}
 
 grpc::ByteBuffer MakeReply(const CompileAnswer &answer, int64_t service_ns) {
   auto *held = new CompiledPtr(*answer.compiled);
@@ -112,141 +95,6 @@ v1::CompileRequest AsCompile(const v1::CheckRequest &request) {
   return compile;
 }
 
-// One CompileBatch call: at most kBatchWindow items under way, one write at a time. Items that end
-// after the call has still hold `state`, never the call.
-class BatchCall final : public grpc::ServerWriteReactor<v1::CompileBatchReply> {
-public:
-  BatchCall(ServiceContext &service, const grpc::CallbackServerContext &context,
-            const v1::CompileBatchRequest *request)
-      : service_(service), context_(context), scope_(service, "CompileBatch"), request_(*request),
-        state_(std::make_shared<State>()) {
-    state_->call = this;
-  }
-
-  void Begin() {
-    absl::Status status = scope_.Enter(context_);
-    if (status.ok())
-      status = CheckKnownFields(request_, context_, service_.backend);
-    if (status.ok() && request_.requests_size() > kMaxBatch)
-      status = absl::InvalidArgumentError("the batch has too many items");
-    if (!status.ok() || request_.requests().empty()) {
-      state_->call = nullptr;
-      return End(ToGrpcStatus(status));
-    }
-    for (size_t i = 0; i < kBatchWindow; ++i)
-      StartNext();
-  }
-
-  void OnWriteDone(bool ok) override {
-    std::unique_lock lock(state_->mutex);
-    state_->ready.pop_front();
-    state_->writing = false;
-    if (!state_->call) { // cancelled while it wrote
-      lock.unlock();
-      return End(grpc::Status::CANCELLED);
-    }
-    if (!ok)
-      return; // OnCancel follows
-    ++written_;
-    WriteNext();
-    const bool last = written_ == request_.requests_size();
-    if (last)
-      state_->call = nullptr;
-    lock.unlock();
-    if (last)
-      End(grpc::Status::OK);
-    else
-      StartNext();
-  }
-  void OnCancel() override {
-    std::vector<PendingPtr> pending;
-    bool writing;
-    {
-      std::lock_guard lock(state_->mutex);
-      if (!state_->call)
-        return;
-      state_->call = nullptr;
-      writing = state_->writing;
-      pending.swap(state_->pending);
-    }
-    for (const PendingPtr &p : pending)
-      p->Cancel();
-    if (!writing) // else OnWriteDone ends the call
-      End(grpc::Status::CANCELLED);
-  }
-  void OnDone() override { delete this; }
-
-private:
-  struct State {
-    std::mutex mutex;
-    BatchCall *call = nullptr; // null once the call is over
-    std::deque<v1::CompileBatchReply> ready;
-    std::vector<PendingPtr> pending;
-    bool writing = false;
-  };
-
-  void StartNext() {
-    int index;
-    {
-      std::lock_guard lock(state_->mutex);
-      if (!state_->call || next_ == request_.requests_size())
-        return;
-      index = next_++;
-    }
-    v1::CompileRequest item = request_.requests(index);
-    NameRequest(&item, context_);
-    std::shared_ptr<State> state = state_;
-    auto begin = std::chrono::steady_clock::now();
-    auto deliver = [state, index, begin](const CompileAnswer &answer) {
-      v1::CompileBatchReply reply;
-      reply.set_index(index);
-      if (answer.compiled.ok()) {
-        int64_t ns = (std::chrono::steady_clock::now() - begin) / std::chrono::nanoseconds(1);
-        std::string bytes((*answer.compiled)->reply());
-        bytes += CallFields(answer, ns).SerializeAsString();
-        reply.mutable_reply()->ParseFromString(bytes);
-      } else {
-        reply.mutable_error()->set_code(answer.compiled.status().raw_code());
-        reply.mutable_error()->set_message(std::string(answer.compiled.status().message()));
-        if (auto wait = RetryAfter(answer.compiled.status()))
-          reply.mutable_error()->set_retry_after_ms(static_cast<uint64_t>(wait->count()));
-      }
-      std::lock_guard lock(state->mutex);
-      if (!state->call)
-        return;
-      state->ready.push_back(std::move(reply));
-      state->call->WriteNext();
-    };
-    if (absl::Status s = CheckCompileRequest(item); !s.ok())
-      return deliver({s, v1::CACHE_RESULT_UNSPECIFIED, "", 0});
-    PendingPtr pending =
-        service_.backend.Compile(std::move(item), scope_.caller(kBatchPriority), deliver, nullptr);
-    std::lock_guard lock(state->mutex);
-    if (pending && state->call)
-      state->pending.push_back(std::move(pending));
-  }
-
-  // With the state's mutex held.
-  void WriteNext() {
-    if (state_->writing || state_->ready.empty() || !state_->call)
-      return;
-    state_->writing = true;
-    StartWrite(&state_->ready.front());
-  }
-  void End(const grpc::Status &status) {
-    scope_.Ends(status);
-    Finish(status);
-  }
-
-  ServiceContext &service_;
-  const grpc::CallbackServerContext &context_; // alive until OnDone
-  CallScope scope_;
-  const v1::CompileBatchRequest request_;
-  std::shared_ptr<State> state_;
-  int next_ = 0;    // under the state's mutex
-  int written_ = 0; // likewise
-};
-
 } // namespace
 
 grpc::ServerUnaryReactor *CompilerServiceImpl::Compile(grpc::CallbackServerContext *context,
@@ -307,9 +155,26 @@ grpc::ServerUnaryReactor *CompilerServiceImpl::Compile(grpc::CallbackServerConte
 grpc::ServerWriteReactor<v1::CompileBatchReply> *
 CompilerServiceImpl::CompileBatch(grpc::CallbackServerContext *context,
                                   const v1::CompileBatchRequest *request) {
-  auto *call = new BatchCall(service_, *context, request);
-  call->Begin();
-  return call;
+  return StartBatchCall(service_, *context, *request);
+}
+
+grpc::ServerUnaryReactor *CompilerServiceImpl::StartBatch(grpc::CallbackServerContext *context,
+                                                          const v1::CompileBatchRequest *request,
+                                                          google::longrunning::Operation *reply) {
+  CallScope scope(service_, "StartBatch");
+  absl::Status status = scope.Enter(*context);
+  if (status.ok()) {
+    auto operation =
+        BatchOperation::Start(service_, operations_, *request, *context, scope.tenant());
+    status = operation.status();
+    if (operation.ok())
+      *reply = *std::move(operation);
+  }
+  const grpc::Status ends = ToGrpcStatus(status);
+  scope.Ends(ends);
+  grpc::ServerUnaryReactor *reactor = context->DefaultReactor();
+  reactor->Finish(ends);
+  return reactor;
 }
 
 grpc::ServerUnaryReactor *CompilerServiceImpl::Check(grpc::CallbackServerContext *context,

@@ -3,6 +3,7 @@
 #define PYASC_SERVER_RPC_COMPILER_SERVICE_H
 
 #include "pyasc/v1/compile.grpc.pb.h"
+#include "server/rpc/operations.h"
 #include "server/rpc/request_memo.h"
 #include "server/rpc/service_context.h"
 
@@ -12,13 +13,15 @@ namespace pyasc::server {
 // shared by all callers and never copied or serialised again.
 using CompilerServiceBase = v1::CompilerService::WithRawCallbackMethod_Compile<
     v1::CompilerService::WithCallbackMethod_CompileBatch<
-        v1::CompilerService::WithCallbackMethod_Check<
-            v1::CompilerService::WithCallbackMethod_GetCapabilities<
-                v1::CompilerService::Service>>>>;
+        v1::CompilerService::WithCallbackMethod_StartBatch<
+            v1::CompilerService::WithCallbackMethod_Check<
+                v1::CompilerService::WithCallbackMethod_GetCapabilities<
+                    v1::CompilerService::Service>>>>>;
 
 class CompilerServiceImpl final : public CompilerServiceBase {
 public:
-  explicit CompilerServiceImpl(ServiceContext &service) : service_(service) {}
+  CompilerServiceImpl(ServiceContext &service, OperationStore &operations)
+      : service_(service), operations_(operations) {}
 
   grpc::ServerUnaryReactor *Compile(grpc::CallbackServerContext *context,
                                     const grpc::ByteBuffer *request,
@@ -26,6 +29,9 @@ public:
   grpc::ServerWriteReactor<v1::CompileBatchReply> *
   CompileBatch(grpc::CallbackServerContext *context,
                const v1::CompileBatchRequest *request) override;
+  grpc::ServerUnaryReactor *StartBatch(grpc::CallbackServerContext *context,
+                                       const v1::CompileBatchRequest *request,
+                                       google::longrunning::Operation *reply) override;
   grpc::ServerUnaryReactor *Check(grpc::CallbackServerContext *context,
                                   const v1::CheckRequest *request, v1::CheckReply *reply) override;
   grpc::ServerUnaryReactor *GetCapabilities(grpc::CallbackServerContext *context,
@@ -34,6 +40,7 @@ public:
 
 private:
   ServiceContext &service_;
+  OperationStore &operations_;
   const std::shared_ptr<RequestMemo> memo_ = std::make_shared<RequestMemo>();
 };
 

@@ -58,7 +58,7 @@ absl::Status ExecutionServiceImpl::StartProfile(const v1::ProfileRequest &reques
   if (absl::Status s = inputs->Seal(); !s.ok())
     return s;
 
-  auto operation = operations_.Create(tenant->name(), nullptr);
+  auto operation = operations_.Create(tenant->name(), "profile", RouteOf(context));
   if (!operation.ok())
     return operation.status();
   const std::string name = operation->name();

@@ -29,11 +29,12 @@ public:
   // REQUIRES: there is no operation yet.
   absl::Status KeepAt(const std::string &path);
 
-  // A new operation that runs; `cancel` is called once, if it is cancelled. RESOURCE_EXHAUSTED
-  // when there are too many that still run.
-  absl::StatusOr<google::longrunning::Operation> Create(const std::string &owner,
-                                                        std::function<void()> cancel);
-  // The handle to cancel by may be known only later.
+  // A new operation that runs. `kind`: RunMetadata.kind. `route`: of the call that begins it, see
+  // RouteOf; its name begins with it, so that those who know the name alone find the same daemon
+  // behind a balancer. RESOURCE_EXHAUSTED when there are too many that still run.
+  absl::StatusOr<google::longrunning::Operation>
+  Create(const std::string &owner, const std::string &kind, const std::string &route);
+  // `cancel` is called once, if the operation is cancelled or the service stops; perhaps at once.
   void SetCancel(const std::string &name, std::function<void()> cancel);
   void SetProgress(const std::string &name, const v1::Progress &progress);
   void AddPrint(const std::string &name, const v1::PrintLine &line);
@@ -43,8 +44,10 @@ public:
   // What follows knows the operations of `owner` alone; others are NOT_FOUND.
   absl::StatusOr<google::longrunning::Operation> Get(const std::string &owner,
                                                      const std::string &name) const;
-  std::vector<google::longrunning::Operation> List(const std::string &owner,
-                                                   const std::string &after, size_t limit) const;
+  // Those after `after` by name: `limit` at most, and fewer where they would be large. `more`:
+  // there are others. REQUIRES: limit > 0.
+  std::vector<google::longrunning::Operation>
+  List(const std::string &owner, const std::string &after, size_t limit, bool *more) const;
   absl::Status Cancel(const std::string &owner, const std::string &name);
   absl::Status Delete(const std::string &owner, const std::string &name);
   // Calls `done` once: when the operation is done, or at once when it is or is unknown; returns
@@ -60,6 +63,10 @@ public:
   uint64_t Watch(const std::string &name, uint64_t after, std::function<void()> wake);
   // False: `wake` has been or is being called.
   bool StopWatching(const std::string &name, uint64_t id);
+  // Ends what still runs: the service stops.
+  void Stop();
+  // ABORTED: what an operation ends with whose service stops.
+  static absl::Status Interrupted();
   // Operations that still run.
   size_t running() const;
   // Forgets results that nobody has deleted for an hour.
@@ -71,6 +78,9 @@ private:
     google::longrunning::Operation operation;
     std::function<void()> cancel;
     bool cancelled = false;
+    // Its owner has forgotten it while it runs: nobody sees it.
+    bool deleted = false;
+    size_t bytes = 0; // of the operation, once it is done
     std::chrono::steady_clock::time_point ended;
     std::map<uint64_t, std::function<void()>> waiters;
     std::map<uint64_t, std::function<void()>> watchers;
@@ -79,6 +89,13 @@ private:
     size_t log_bytes = 0;
     uint64_t cut = 0, last = 0;
   };
+  using Entries = std::map<std::string, Entry>;
+  // These with the mutex held. The second: end() where there is none, or not for `owner`.
+  void Drop(Entries::iterator entry);
+  Entries::const_iterator Find(const std::string &owner, const std::string &name) const;
+  Entries::iterator Find(const std::string &owner, const std::string &name);
+  // The result that makes room for others: the oldest of the owner who has most.
+  Entries::iterator Oldest();
   // Appends to the log; returns those who wait for it.
   static std::map<uint64_t, std::function<void()>> Log(Entry &entry, v1::OperationEvent event);
   void End(const std::string &name, const std::function<void(google::longrunning::Operation &)> &);
@@ -86,9 +103,14 @@ private:
   const size_t max_operations_;
   mutable std::mutex mutex_;
   uint64_t next_waiter_ = 1;
-  std::map<std::string, Entry> entries_;
+  Entries entries_;
+  size_t result_bytes_ = 0;
   std::unique_ptr<OperationJournal> journal_; // may be null
 };
+
+// The route that a caller's balancer knows (`x-pyasc-route`); "" without one, or where it does not
+// look like one.
+std::string RouteOf(const grpc::CallbackServerContext &call);
 
 class OperationsService final : public google::longrunning::Operations::CallbackService {
 public:

@@ -103,13 +103,11 @@ OperationsService::ListOperations(grpc::CallbackServerContext *context,
   return Small(service_, "ListOperations", context, [&](const std::string &owner) {
     const size_t limit = request->page_size() > 0 ? std::min(request->page_size(), 1000) : 100;
     // The token is the last name of the page before.
-    std::vector<Operation> page = store_.List(owner, request->page_token(), limit + 1);
-    if (page.size() > limit) {
-      page.resize(limit);
-      reply->set_next_page_token(page.back().name());
-    }
-    for (Operation &operation : page)
+    bool more;
+    for (Operation &operation : store_.List(owner, request->page_token(), limit, &more))
       *reply->add_operations() = std::move(operation);
+    if (more)
+      reply->set_next_page_token(reply->operations().rbegin()->name());
     return absl::OkStatus();
   });
 }

@@ -33,7 +33,7 @@ std::string SocketPath(const std::string &address) {
 RpcServer::RpcServer(Options options, ServiceContext &service)
     : service_(service), options_(std::move(options)),
       strangers_(service.metrics.admission_rejected_total.Add({{"reason", "socket_peer"}})),
-      compiler_(service), execution_(service, operations_),
+      compiler_(service, operations_), execution_(service, operations_),
       operations_service_(service, operations_), artifacts_(service, executor_), devices_(service) {
   if (options_.admin)
     admin_.emplace(service, *options_.admin, admin_executor_);
@@ -188,6 +188,7 @@ void RpcServer::SetReady(bool ready) {
 void RpcServer::Shutdown(std::chrono::system_clock::time_point deadline) {
   if (!server_)
     return;
+  operations_.Stop();
   listeners_.clear(); // gRPC would not close what it gets from now on
   server_->Shutdown(deadline);
   server_->Wait();

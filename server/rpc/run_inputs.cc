@@ -29,12 +29,13 @@ absl::Status ByteLease::Take(int64_t bytes, const char *what) {
                                      " are allowed (the service's --max-run-bytes)"),
                         {.reason = "RUN_TOO_LARGE"});
   if (!tenant_->TakeBytes(bytes))
-    return ServiceError(absl::StatusCode::kResourceExhausted,
-                        absl::StrCat("tenant '", tenant_->name(),
-                                     "' may not hold that many bytes of tensors at a time"),
-                        {.reason = "TENANT_BYTES",
-                         .metadata = {{"tenant", tenant_->name()}},
-                         .retry_after = std::chrono::milliseconds(500)});
+    return ServiceError(
+        absl::StatusCode::kResourceExhausted,
+        absl::StrCat("tenant '", tenant_->name(),
+                     "' may not hold that many bytes of tensors and batches at a time"),
+        {.reason = "TENANT_BYTES",
+         .metadata = {{"tenant", tenant_->name()}},
+         .retry_after = std::chrono::milliseconds(500)});
   if (!service_.admission.TakeBytes(bytes, service_.max_total_bytes)) {
     tenant_->GiveBytes(bytes);
     return ServiceError(

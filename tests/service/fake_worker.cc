@@ -4,7 +4,7 @@
 //
 // In the compiler: @crash-key @crash @hang @spin @eat @slow=MS @reject @truncate @count=FILE
 // (appends a line for each compile) @truncate-elf (host: half of the object code) @pad=BYTES (of
-// code)
+// code, or of what a rejection says) @until=FILE (compiles until the file is there)
 // @fork=FILE (starts a process that sleeps, and writes its id) @attempt=WHAT (see Attempt;
 // sandboxed where FAKE_SANDBOX is set). On the device: @run-crash @run-hang @run-spin @run-stay
 // (leaves a thread behind that works for ever) @run-eat @run-slow=MS
@@ -252,7 +252,9 @@ v1::CompileReply Compile(const v1::CompileRequest &request) {
     v1::Diagnostic &diagnostic = *reply.add_diagnostics();
     diagnostic.set_severity(v1::SEVERITY_ERROR);
     diagnostic.set_code("rejected");
-    diagnostic.set_message("the text asks to be rejected");
+    int more = 0;
+    (void)absl::SimpleAtoi(Value(text, "@pad="), &more);
+    diagnostic.set_message("the text asks to be rejected" + std::string(more, '.'));
     return reply;
   }
   reply.set_outcome(v1::OUTCOME_OK);
