@@ -1,4 +1,4 @@
-"""Every second, third and fourth element of a row, against NumPy, beside operands that are whole."""
+"""Every second, third and fourth element of a row, read and written, against NumPy."""
 
 import numpy as np
 import pytest
@@ -73,3 +73,60 @@ def test_pooling_of_two_by_two(dtype, driver, server):
     y = np.zeros((5, 9, 23), dtype)
     got = drivers.run(driver, text, {"x": x, "y": y}, server)["y"]
     assert np.array_equal(got, x.reshape(5, 9, 2, 23, 2).max((2, 4)))
+
+
+RESULTS = {
+    "to": ("y[i, S * j + F] = z[i, j] * 2", lambda y, z, s, f: put(y, z * 2, s, f)),
+    "added": ("y[i, S * j + F] += z[i, j]", lambda y, z, s, f: put(y, part(y, z, s, f) + z, s, f)),
+    "from_itself": ("y[i, S * j + F] = y[i, S * j + F] * z[i, j]",
+                    lambda y, z, s, f: put(y, part(y, z, s, f) * z, s, f)),
+    "from_beside": ("y[i, S * j + F] = y[i, S * j] + z[i, j]",
+                    lambda y, z, s, f: put(y, part(y, z, s, 0) + z, s, f)),
+}
+
+
+def part(y, z, step, first):
+    return y[:, first::step][:, :z.shape[1]]
+
+
+def put(y, values, step, first):
+    y = y.copy()
+    part(y, values, step, first)[:] = values
+    return y
+
+
+@pytest.mark.parametrize("driver", drivers.DRIVERS)
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_between_what_stays(name, driver, server):
+    wrong = []
+    for n, (rows, columns) in enumerate(SHAPES):
+        dtype = DTYPES[n % len(DTYPES)]
+        for step, first in ((2, 0), (2, 1), (4, 1)):
+            y = numbers((rows, step * (columns - 1) + first + 1), dtype, 1)
+            z = numbers((rows, columns), dtype, 2)
+            text = drivers.kernel(
+                f"z: asc.{dtype}[{rows}, {columns}], y: asc.{dtype}[{', '.join(map(str, y.shape))}]",
+                f"    for i in range({rows}):\n        for j in range({columns}):\n            " +
+                RESULTS[name][0].replace("S", str(step)).replace("F", str(first)))
+            got = drivers.run(driver, text, {"z": z, "y": y}, server)["y"]
+            if not np.array_equal(got, RESULTS[name][1](y, z, step, first)):
+                wrong.append((rows, columns, dtype, step, first))
+    assert not wrong
+
+
+@pytest.mark.parametrize("driver", drivers.DRIVERS)
+def test_pairs_that_are_turned(driver, server):
+    """The rotary embedding of neighbours."""
+    rng = np.random.default_rng(4)
+    x, c, s = (rng.integers(-4, 5, shape).astype(np.float32) for shape in
+               ((70, 66), (70, 33), (70, 33)))
+    text = drivers.kernel(
+        "x: asc.float32[70, 66], c: asc.float32[70, 33], s: asc.float32[70, 33], "
+        "y: asc.float32[70, 66]",
+        "    for i in range(70):\n        for j in range(33):\n"
+        "            a = x[i, 2 * j]\n            b = x[i, 2 * j + 1]\n"
+        "            y[i, 2 * j] = a * c[i, j] - b * s[i, j]\n"
+        "            y[i, 2 * j + 1] = a * s[i, j] + b * c[i, j]")
+    got = drivers.run(driver, text, {"x": x, "c": c, "s": s, "y": np.zeros_like(x)}, server)["y"]
+    a, b = x[:, ::2], x[:, 1::2]
+    assert np.array_equal(got[:, ::2], a * c - b * s) and np.array_equal(got[:, 1::2], a * s + b * c)

@@ -220,13 +220,8 @@ bool VectorEmitter::isDense(const VectorOperand &operand) const {
 void VectorEmitter::transferIn(const Source &source, Value memory, Value to, Value gm, Value at) {
   const VectorOperand &operand = *source.operand;
   Value one = code_.index(1);
-  // Of every step-th element only those between the first and the last one are loaded.
   const int64_t step = stepOf(operand, loops());
-  Value pitch = code_.index(tiling_.size.pitch * step);
-  Value columns = code_.cols();
-  if (step > 1)
-    columns = minus(builder_.createOrFold<arith::MulIOp>(loc_, columns, code_.index(step)),
-                    code_.index(step - 1));
+  Value pitch = code_.index(tiling_.size.pitch * step), columns = columnsOf(step);
   auto burst = [&](Value to, Value from, Value length) {
     auto load = builder_.create<LoadOp>(loc_, memory, to, gm, from, one, length, length, pitch);
     load.setBypassL2(operand.streamed);
@@ -299,16 +294,24 @@ LogicalResult VectorEmitter::load(Source &source, Value iteration) {
   return success();
 }
 
+Value VectorEmitter::columnsOf(int64_t step) {
+  if (step == 1)
+    return code_.cols();
+  return minus(builder_.createOrFold<arith::MulIOp>(loc_, code_.cols(), code_.index(step)),
+               code_.index(step - 1));
+}
+
 LogicalResult VectorEmitter::store(const VectorOperand &operand, const TileValue &value) {
   auto at = address(operand);
   auto view = emitter_.view(operand.memref);
   if (failed(at) || failed(view))
     return failure();
-  Value one = code_.index(1), pitch = code_.index(tiling_.size.pitch);
-  Value count = one, length = code_.cols(), stride = pitch;
+  const int64_t step = stepOf(operand, loops());
+  Value one = code_.index(1), pitch = code_.index(tiling_.size.pitch * step);
+  Value count = one, length = columnsOf(step), stride = pitch;
   if (value.kind == TileKind::column) {
     length = code_.rows();
-  } else if (loops().row >= 0 && isDense(operand)) {
+  } else if (step == 1 && loops().row >= 0 && isDense(operand)) {
     length = code_.count(TileKind::full);
   } else if (loops().row >= 0) {
     count = code_.rows();
@@ -343,10 +346,25 @@ LogicalResult VectorEmitter::emitElementwise() {
   SmallVector<TileValue> values = arguments();
   // Results get buffers of their own; what they held before is an input like any other.
   SmallVector<TileValue> results;
+  SmallVector<Value> between; // what every second element of is a result
   for (const VectorOperand &out : nest().operands) {
     if (!out.isOutput)
       continue;
     TileValue before;
+    between.push_back({});
+    if (int64_t step = stepOf(out, loops()); step > 1) {
+      auto at = address(out);
+      auto view = emitter_.view(out.memref);
+      if (failed(at) || failed(view))
+        return failure();
+      Value buffer = buffers_.make(loc_, BufferKind::everySecond, out.element, 2);
+      between.back() = builder_.create<SlotOp>(loc_, buffer.getType(), buffer, iteration_);
+      Source source{&out, TileKind::full, {}, false, {}};
+      transferIn(source, between.back(), code_.index(0), view->base, *at);
+      values.push_back(out.used ? code_.deinterleave(between.back(), step) : before);
+      results.push_back({});
+      continue;
+    }
     if (out.used) {
       Source source{&out, TileKind::full, {}, false, {}};
       source.buffer = buffers_.make(loc_, BufferKind::full, out.element, 2);
@@ -365,7 +383,7 @@ LogicalResult VectorEmitter::emitElementwise() {
   }
   SmallVector<const TileValue *> into;
   for (const TileValue &result : results)
-    into.push_back(&result);
+    into.push_back(result.memory ? &result : nullptr);
   if (failed(body().evaluate(std::move(values), into)))
     return failure();
   Operation *yield = nest().op.getBody()->getTerminator();
@@ -373,7 +391,9 @@ LogicalResult VectorEmitter::emitElementwise() {
     auto value = body().value(yield->getOperand(position));
     if (failed(value))
       return failure();
-    auto final = body().stored(*value, TileKind::full, &result);
+    auto final = body().stored(*value, TileKind::full, result.memory ? &result : nullptr);
+    if (succeeded(final) && between[position])
+      final = code_.interleave(between[position], *final);
     if (failed(final) || failed(store(nest().operands[nest().inputs() + position], *final)))
       return failure();
   }

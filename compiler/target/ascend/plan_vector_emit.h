@@ -106,6 +106,8 @@ private:
   bool follows(const VectorOperand &operand, llvm::ArrayRef<int64_t> dims) const;
   bool followsTask(const Source &source) const;
   mlir::FailureOr<mlir::Value> address(const VectorOperand &operand);
+  // Elements from the first to the last of a row of the tile, of which every step-th is one.
+  mlir::Value columnsOf(int64_t step);
   // Loads the operand's part of the current tile; `iteration` picks the slot.
   mlir::LogicalResult load(Source &source, mlir::Value iteration);
   void transferIn(const Source &source, mlir::Value memory, mlir::Value to, mlir::Value gm,

@@ -202,7 +202,7 @@ static bool isStep(int64_t stride) { return stride == 2 || stride == 4; }
 
 int64_t stepOf(const VectorOperand &operand, const VectorLoops &loops) {
   int64_t stride = loops.column < 0 ? 1 : operand.strides[loops.column];
-  return !operand.isOutput && isStep(stride) && !isTransposed(operand, loops) ? stride : 1;
+  return isStep(stride) && !isTransposed(operand, loops) ? stride : 1;
 }
 
 bool isTransposed(const VectorOperand &operand, const VectorLoops &loops) {
@@ -215,7 +215,7 @@ namespace {
 // What inputs that are not contiguous along the vector may be.
 enum class Layout {
   contiguous,
-  steps,  // every second or fourth element
+  steps,  // every second or fourth element; results are every second one
   across, // contiguous in another dimension, and transposed on the way
 };
 
@@ -227,8 +227,9 @@ bool canBeColumn(const VectorNest &nest, int64_t d, Layout layout = Layout::cont
     if (!operand.isOutput && !operand.used)
       continue;
     const int64_t bytes = bytesOf(operand.element);
-    if (layout == Layout::steps && !operand.isOutput && isStep(stride) &&
-        (bytes == 2 || bytes == 4))
+    if (layout == Layout::steps && (bytes == 2 || bytes == 4) &&
+        (operand.isOutput ? stride == 2 && !llvm::is_contained(nest.reduction, true)
+                          : isStep(stride)))
       continue;
     // The lines of the other dimension lie apart.
     if (layout == Layout::across && !operand.isOutput && operand.strides[across] == 1 &&
@@ -239,7 +240,7 @@ bool canBeColumn(const VectorNest &nest, int64_t d, Layout layout = Layout::cont
   }
   // A reduction that no input follows has nothing along the vector.
   return llvm::any_of(nest.operands,
-                      [&](const VectorOperand &operand) { return operand.strides[d] == 1; });
+                      [&](const VectorOperand &operand) { return operand.strides[d] > 0; });
 }
 
 bool canBeRow(const VectorNest &nest, int64_t d, const VectorLoops &loops) {
@@ -254,7 +255,7 @@ bool canBeRow(const VectorNest &nest, int64_t d, const VectorLoops &loops) {
         return false;
     } else if (operand.isOutput) {
       // Rows of the result must not overlap, and each has more than its place.
-      if (stride < nest.extents[loops.column])
+      if (stride < nest.extents[loops.column] * operand.strides[loops.column])
         return false;
     } else if (operand.strides[loops.column] == 0) {
       if (stride != 0 && stride != 1)

@@ -76,7 +76,7 @@ enum class TileKind { uniform, row, column, full };
 TileKind kindOf(const VectorOperand &operand, const VectorLoops &loops);
 
 // Every how many-th element of what lies along the vector the operand is: 2 or 4, which are loaded
-// with what is between them; else 1.
+// (stored, as they were) with what is between them; else 1.
 int64_t stepOf(const VectorOperand &operand, const VectorLoops &loops);
 // Whether the operand lies across the tile: its contiguous dimension is the tile's rows, so what is
 // loaded along it has to be transposed.

@@ -33,6 +33,8 @@ int64_t TileBuffers::elements(BufferKind kind, int64_t elementBytes, TileSize si
     return wholeRepeats(size.rows * size.pitch) * 2;
   case BufferKind::everyFourth:
     return wholeRepeats(size.rows * size.pitch) * 4;
+  case BufferKind::interleaved:
+    return wholeRepeats(size.pitch * llvm::divideCeil(size.rows, kPitchUnit) * kPitchUnit) * 2;
   case BufferKind::accumulators:
     return wholeRepeats(size.rows * size.pitch) * size.blocks;
   case BufferKind::repeat:
@@ -173,6 +175,25 @@ TileValue TileCode::deinterleave(Value rows, int64_t step) {
   Value count = b.createOrFold<arith::SubIOp>(loc_, behind, index(step - 1));
   b.create<VDeinterleaveOp>(loc_, value.memory, value.offset, rows, index(0), count, step);
   return value;
+}
+
+// Columns can be laid between others, so all is transposed, and back.
+TileValue TileCode::interleave(Value rows, const TileValue &value) {
+  OpBuilder &b = builder();
+  Type element = cast<MemRefType>(rows.getType()).getElementType();
+  auto columns = buffers_.take(loc_, BufferKind::interleaved, element);
+  Value twice = b.createOrFold<arith::MulIOp>(loc_, cols_, index(2));
+  Value high = index(transposedPitch()), wide = index(2 * size_.pitch), zero = index(0);
+  b.create<VTransposeOp>(loc_, columns->memory, zero, rows, zero, rows_, twice, wide, high);
+  b.create<VTransposeOp>(loc_, columns->memory, zero, value.memory, value.offset, rows_, cols_,
+                         index(size_.pitch), index(2 * transposedPitch()));
+  TileValue result = value;
+  result.lease = buffers_.take(loc_, BufferKind::everySecond, element);
+  result.memory = result.lease->memory;
+  result.offset = zero;
+  b.create<VTransposeOp>(loc_, result.memory, zero, columns->memory, zero, twice, rows_, high,
+                         wide);
+  return result;
 }
 
 TileValue TileCode::transpose(Value columns) {

@@ -29,6 +29,7 @@ enum class BufferKind {
   transposed,  // a tile's columns, each of whole pitch units of rows; or its rows, so rounded up
   everySecond, // a full tile with what lies between its elements
   everyFourth,
+  interleaved,  // a tile's columns, twice as many, each of whole pitch units of rows
   accumulators, // `blocks` full tiles
   blockReduced, // an element for each block of a full tile, and a repeat
   reducedAgain, // for each eight of these
@@ -107,6 +108,9 @@ public:
   TileValue fresh(TileKind kind, mlir::Type storage);
   // A full tile from every step-th element of rows that are `step` times as long.
   TileValue deinterleave(mlir::Value rows, int64_t step);
+  // `rows`, which are twice as long, with `value` in place of every second element.
+  // REQUIRES: tiles of a multiple of 16 rows.
+  TileValue interleave(mlir::Value rows, const TileValue &value);
   // A full tile from one whose columns lie `transposedPitch()` elements apart.
   TileValue transpose(mlir::Value columns);
   int64_t transposedPitch() const { return llvm::divideCeil(size_.rows, kPitchUnit) * kPitchUnit; }

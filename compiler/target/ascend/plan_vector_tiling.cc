@@ -195,6 +195,16 @@ FailureOr<Tiling> chooseTiling(const VectorNest &nest, const VectorLoops &loops,
     int64_t good = ceilDiv(kGoodTile, size.pitch);
     size.rows = balanced(extents.row, strips, cores, good, mostRows);
   }
+  // Interleaved results are transposed in pieces of 16 rows.
+  if (llvm::any_of(nest.operands, [&](const VectorOperand &operand) {
+        return operand.isOutput && stepOf(operand, loops) > 1;
+      })) {
+    while (size.pitch > kPitchUnit && !fits(roundUp(size.rows, 16), size.pitch, 1))
+      size.pitch = roundUp(size.pitch / 2, kPitchUnit);
+    size.rows = roundUp(size.rows, 16);
+    if (!fits(size.rows, size.pitch, 1))
+      return failure();
+  }
   count(tiling, extents, loops, cores);
   return tiling;
 }
