@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/format.h"
+#include "proto/contract/phase_groups.h"
 
 namespace pyasc::cli {
 namespace {
@@ -311,15 +312,9 @@ std::string OperationsText(const v1::CompileReport &report) {
 
 PhasesTime TimeOfPhases(const v1::ProfileReport &report) {
   PhasesTime time;
-  for (int i = 0; i < report.phases_size();) {
-    double longest = 0;
-    const int first = i;
-    const uint32_t group = report.phases(i).group();
-    do
-      longest = std::max(longest, report.phases(i++).time_us());
-    while (i < report.phases_size() && group != 0 && report.phases(i).group() == group);
-    time.us += longest;
-    time.together += i - first > 1;
+  for (const contract::PhaseGroup &group : contract::GroupPhases(report)) {
+    time.us += group.us;
+    time.together += group.phases.size() > 1;
   }
   return time;
 }

@@ -26,7 +26,8 @@ using linalg::GenericOp;
 namespace {
 
 constexpr int64_t kMaxElements = int64_t(1) << 27;
-// Of the operations in a loop together, the loops around each: more is not tried.
+// Of the operations in a loop together, the loops around each: what relating them to each other
+// costs grows with the square of their number, at each depth.
 constexpr int64_t kMaxLevels = 160;
 
 // An element of a buffer: index expressions whose dimension i is operands[i].
@@ -185,6 +186,16 @@ public:
       : root(root), twin(twin), numOwners(numOwners), added(added), reason(reason) {}
 
   bool run() {
+    SmallVector<GenericOp> generics;
+    root.walk([&](GenericOp generic) { generics.push_back(generic); });
+    int64_t levels = 0;
+    for (GenericOp generic : generics)
+      for (Operation *at = generic; at != root; at = at->getParentOp())
+        levels += isa<AffineForOp>(at->getParentOp());
+    if (levels > kMaxLevels)
+      return fail(generics.front(), "is one of " + std::to_string(generics.size()) +
+                                        " in the loop, which are too many to become operations "
+                                        "over all of its iterations");
     // A loop with a step is counted, so that its blocks are known by their number.
     SmallVector<AffineForOp> loops;
     root.walk([&](AffineForOp loop) { loops.push_back(loop); });
@@ -193,8 +204,6 @@ public:
         if (failed(affine::normalizeAffineFor(loop)))
           return fail(loop, "stands in a loop with a step that is not understood");
     hoistViews();
-    SmallVector<GenericOp> generics;
-    root.walk([&](GenericOp generic) { generics.push_back(generic); });
     for (GenericOp generic : generics)
       if (!standsInCountedLoops(generic) || !expand(generic))
         return false;
@@ -740,14 +749,7 @@ private:
 } // namespace
 
 bool hasTensorOperations(AffineForOp loop) {
-  // What relating them to each other costs grows with the square of their number, at each depth.
-  int64_t operations = 0, levels = 0;
-  loop.walk([&](GenericOp op) {
-    ++operations;
-    for (Operation *at = op->getParentOp(); at != loop->getParentOp(); at = at->getParentOp())
-      levels += isa<AffineForOp>(at);
-  });
-  return operations > 0 && levels <= kMaxLevels;
+  return loop.walk([](GenericOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 bool expandTensors(AffineForOp loop, Operation *twin, unsigned numOwners,

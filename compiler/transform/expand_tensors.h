@@ -12,7 +12,7 @@ namespace pyasc {
 // A unit attribute on the loops that stand for an operation; nothing else knows it.
 inline constexpr llvm::StringLiteral kElementLoop = "asc.element_loop";
 
-// Whether tensor operations stand inside of `loop`, and not more than are tried.
+// Whether tensor operations stand inside of `loop`.
 bool hasTensorOperations(mlir::affine::AffineForOp loop);
 
 // In place, without changing what `loop` computes:
@@ -24,8 +24,8 @@ bool hasTensorOperations(mlir::affine::AffineForOp loop);
 //    of which iteration i touches rows T * i + t of other tensors, is indexed so too. Of more than
 //    the outermost `numOwners` loops, iterations have none of their own.
 // Uses inside `twin`, a copy of `loop` that it is to replace, do not count. The new temporaries are
-// added to `temporaries`. False, and why, when something is not understood; the loop is to be
-// thrown away then, and so are the temporaries.
+// added to `temporaries`. False, and why, when something is not understood or there is too much of
+// it; the loop is to be thrown away then, and so are the temporaries.
 bool expandTensors(mlir::affine::AffineForOp loop, mlir::Operation *twin, unsigned numOwners,
                    llvm::SmallVectorImpl<mlir::Operation *> &temporaries, std::string &reason);
 

@@ -20,6 +20,8 @@
 #include "llvm/ADT/MapVector.h"
 
 #include "compiler/ir/asc_dialect.h"
+#include "compiler/ir/copies.h"
+#include "compiler/ir/element_access.h"
 
 namespace pyasc {
 
@@ -78,44 +80,28 @@ struct OwnRow {
   bool operator==(const OwnRow &) const = default;
 };
 
-// The dimensions in which `op`, a load or a store, is at a place of the iteration's own.
-SmallVector<OwnRow> ownRows(Operation *op, Value variable) {
+// The dimensions in which the access is at a place of the iteration's own.
+SmallVector<OwnRow> ownRows(const ir::ElementAccess &access, Value variable) {
   SmallVector<OwnRow> rows;
-  AffineMap affineMap;
-  ValueRange operands;
-  if (auto load = dyn_cast<affine::AffineLoadOp>(op))
-    affineMap = load.getAffineMap(), operands = load.getMapOperands();
-  else if (auto store = dyn_cast<affine::AffineStoreOp>(op))
-    affineMap = store.getAffineMap(), operands = store.getMapOperands();
-  if (affineMap) {
-    for (auto [k, result] : llvm::enumerate(affineMap.getResults())) {
-      AffineExpr expr = result;
-      int64_t offset = 0;
-      if (auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
-          sum && sum.getKind() == AffineExprKind::Add && isa<AffineConstantExpr>(sum.getRHS())) {
-        offset = cast<AffineConstantExpr>(sum.getRHS()).getValue();
-        expr = sum.getLHS();
-      }
-      if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && operands[dim.getPosition()] == variable)
-        rows.push_back({static_cast<unsigned>(k), offset});
-    }
+  if (!access.map) {
+    for (auto [k, index] : llvm::enumerate(access.operands))
+      if (index == variable)
+        rows.push_back({static_cast<unsigned>(k), 0});
     return rows;
   }
-  if (auto load = dyn_cast<memref::LoadOp>(op))
-    operands = load.getIndices();
-  else if (auto store = dyn_cast<memref::StoreOp>(op))
-    operands = store.getIndices();
-  for (auto [k, index] : llvm::enumerate(operands))
-    if (index == variable)
-      rows.push_back({static_cast<unsigned>(k), 0});
+  for (auto [k, result] : llvm::enumerate(access.map.getResults())) {
+    AffineExpr expr = result;
+    int64_t offset = 0;
+    if (auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+        sum && sum.getKind() == AffineExprKind::Add && isa<AffineConstantExpr>(sum.getRHS())) {
+      offset = cast<AffineConstantExpr>(sum.getRHS()).getValue();
+      expr = sum.getLHS();
+    }
+    if (auto dim = dyn_cast<AffineDimExpr>(expr);
+        dim && access.operands[dim.getPosition()] == variable)
+      rows.push_back({static_cast<unsigned>(k), offset});
+  }
   return rows;
-}
-
-// A copy of a part to another.
-bool isCopy(linalg::GenericOp op) {
-  return op.getNumDpsInputs() == 1 && op.getNumDpsInits() == 1 &&
-         op.getBody()->getTerminator()->getOperand(0) == op.getBody()->getArgument(0) &&
-         llvm::hasSingleElement(op.getBody()->getOperations());
 }
 
 // Whether everything that an iteration writes lies in rows of its own, which no other one reads or
@@ -137,18 +123,15 @@ bool writesOwnRows(AffineForOp loop) {
           rows.push_back({static_cast<unsigned>(k), 0});
     uses[rootBuffer(view)].push_back({rows, write});
   };
-  // The dimensions of a view are its own.
-  auto access = [&](Operation *op, Value memref, bool write) {
-    Value root = rootBuffer(memref);
-    uses[root].push_back({root == memref ? ownRows(op, variable) : SmallVector<OwnRow>(), write});
-  };
   WalkResult result = loop.getBody()->walk([&](Operation *op) {
-    if (isa<affine::AffineLoadOp, memref::LoadOp>(op)) {
-      access(op, op->getOperand(0), false);
-    } else if (isa<affine::AffineStoreOp, memref::StoreOp>(op)) {
-      access(op, op->getOperand(1), true);
+    if (std::optional<ir::ElementAccess> access = ir::ElementAccessOf(op)) {
+      // The dimensions of a view are its own.
+      Value root = rootBuffer(access->memref);
+      uses[root].push_back(
+          {root == access->memref ? ownRows(*access, variable) : SmallVector<OwnRow>(),
+           access->isStore});
     } else if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
-      if (!isCopy(generic))
+      if (!ir::IsCopy(generic))
         return WalkResult::interrupt();
       viewOf(generic.getDpsInputs()[0], false);
       viewOf(generic.getDpsInits()[0], true);

@@ -15,6 +15,8 @@
 #include "mlir/Pass/Pass.h"
 
 #include "compiler/ir/asc_dialect.h"
+#include "compiler/ir/copies.h"
+#include "compiler/ir/element_access.h"
 
 namespace pyasc {
 
@@ -23,33 +25,9 @@ using affine::AffineForOp;
 
 namespace {
 
-// Shorter rows are as fast as loops.
-constexpr int64_t kShortestRow = 32;
-
-// An access to one element, affine or not.
-struct Access {
-  Value memref;
-  AffineMap map; // null: `operands` are the indices themselves
-  ValueRange operands;
-};
-
-std::optional<Access> accessOf(Operation *op) {
-  if (auto load = dyn_cast_if_present<affine::AffineLoadOp>(op))
-    return Access{load.getMemRef(), load.getAffineMap(), load.getMapOperands()};
-  if (auto load = dyn_cast_if_present<memref::LoadOp>(op))
-    return Access{load.getMemRef(), {}, load.getIndices()};
-  if (auto store = dyn_cast_if_present<affine::AffineStoreOp>(op))
-    return Access{store.getMemRef(), store.getAffineMap(), store.getMapOperands()};
-  if (auto store = dyn_cast_if_present<memref::StoreOp>(op))
-    return Access{store.getMemRef(), {}, store.getIndices()};
-  return std::nullopt;
-}
-
-bool isStore(Operation &op) { return isa<affine::AffineStoreOp, memref::StoreOp>(op); }
-
 // Whether the access walks along the last dimension, one element an iteration, and is elsewhere
 // where the loop's variable has no say.
-bool walksARow(const Access &access, Value variable) {
+bool walksARow(const ir::ElementAccess &access, Value variable) {
   auto type = cast<MemRefType>(access.memref.getType());
   Value memref = access.memref;
   if (type.getRank() == 0 || !type.getLayout().isIdentity() ||
@@ -80,8 +58,8 @@ bool walksARow(const Access &access, Value variable) {
 }
 
 // The row that the access walks along from the loop's first iteration on.
-Value rowOf(OpBuilder &builder, Location loc, const Access &access, Value variable, int64_t first,
-            int64_t length) {
+Value rowOf(OpBuilder &builder, Location loc, const ir::ElementAccess &access, Value variable,
+            int64_t first, int64_t length) {
   auto type = cast<MemRefType>(access.memref.getType());
   SmallVector<OpFoldResult> offsets;
   if (access.map) {
@@ -110,21 +88,24 @@ bool raiseRowCopy(AffineForOp loop) {
     return false;
   const int64_t first = loop.getConstantLowerBound();
   const int64_t length = loop.getConstantUpperBound() - first;
-  if (length < kShortestRow)
+  if (length < ir::kShortestCopiedRow)
     return false;
   Operation *store = nullptr;
   for (Operation &op : loop.getBody()->without_terminator()) {
-    if (isStore(op) && store)
+    std::optional<ir::ElementAccess> access = ir::ElementAccessOf(&op);
+    if (!access || !access->isStore)
+      continue;
+    if (store)
       return false;
-    if (isStore(op))
-      store = &op;
+    store = &op;
   }
   if (!store || store->getNextNode() != loop.getBody()->getTerminator())
     return false;
   Operation *load = store->getOperand(0).getDefiningOp();
-  std::optional<Access> from = accessOf(load), to = accessOf(store);
+  std::optional<ir::ElementAccess> from = ir::ElementAccessOf(load),
+                                   to = ir::ElementAccessOf(store);
   Value variable = loop.getInductionVar();
-  if (!from || !to || load->getBlock() != loop.getBody() || !load->hasOneUse() ||
+  if (!from || from->isStore || !to || load->getBlock() != loop.getBody() || !load->hasOneUse() ||
       !walksARow(*from, variable) || !walksARow(*to, variable) ||
       !areDistinctBuffers(from->memref, to->memref))
     return false;
@@ -133,7 +114,7 @@ bool raiseRowCopy(AffineForOp loop) {
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (&op == load || &op == store)
       continue;
-    std::optional<Access> read = accessOf(&op);
+    std::optional<ir::ElementAccess> read = ir::ElementAccessOf(&op);
     if (op.getNumRegions() != 0 || llvm::is_contained(op.getOperands(), variable) ||
         llvm::is_contained(op.getOperands(), load->getResult(0)) ||
         !(read ? areDistinctBuffers(read->memref, to->memref)

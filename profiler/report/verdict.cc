@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "profiler/report/advice.h"
+#include "proto/contract/phase_groups.h"
 
 namespace pyasc::report {
 namespace {
@@ -28,18 +29,13 @@ struct Pipe {
 Pipe FindBusiest(const v1::ProfileReport &report) {
   std::map<std::string, double> busy;
   double total = 0;
-  for (int i = 0; i < report.phases_size();) {
-    // Of phases that run at the same time the longest counts, and the busier one's pipe.
+  for (const contract::PhaseGroup &group : contract::GroupPhases(report)) {
+    // Of phases that run at the same time the busier one's pipe counts.
     std::map<std::string, double> most;
-    double longest = 0;
-    uint32_t group = report.phases(i).group();
-    do {
-      const v1::PhaseProfile &phase = report.phases(i++);
-      longest = std::max(longest, phase.time_us());
-      for (const v1::PipeTime &pipe : phase.pipes())
+    for (const v1::PhaseProfile *phase : group.phases)
+      for (const v1::PipeTime &pipe : phase->pipes())
         most[pipe.pipe()] = std::max(most[pipe.pipe()], pipe.busy_us());
-    } while (i < report.phases_size() && group != 0 && report.phases(i).group() == group);
-    total += longest;
+    total += group.us;
     for (const auto &[name, us] : most)
       busy[name] += us;
   }

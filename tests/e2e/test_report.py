@@ -149,6 +149,28 @@ def small(folder, service, text, arguments, verb="profile"):
             *(word for item in arguments.items() for word in ("--arg", "%s=%s" % item))]
 
 
+def statements(folder, service, text, arguments=()):
+    """What `pyasc compile` foretells of each statement, by its line in the kernel."""
+    command = small(folder, service, text, dict(arguments), verb="compile")
+    done = subprocess.run([*command, "-o", str(folder / "k.pyasc"), "--json", "-"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {statement["range"]["line"] - 3: statement
+            for statement in json.loads(done.stdout)["statements"]}
+
+
+def test_more_tensor_operations_than_are_tried_as_one_are_told(tmp_path, service):
+    lines = statements(tmp_path, service, """
+def k(x: asc.float32[8, 64], y: asc.float32[8, 64]):
+    for i in range(8):
+        t = x[i] * 2.0
+        for s in asc.static_range(170):
+            t[:] = t * x[i]
+        y[i] = t
+""")
+    assert "is one of 171 in the loop" in lines[2]["reason"], lines
+
+
 def test_tails_of_nested_blocks_are_counted_as_they_are(tmp_path, service):
     report, _ = profile(small(tmp_path, service, """
 def k(A: asc.float32[8], s: asc.float32[8]):

@@ -18,6 +18,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include "compiler/ir/asc_dialect.h"
+#include "compiler/ir/copies.h"
 
 using namespace mlir;
 
@@ -64,7 +65,7 @@ double scalarCycles(Operation *step) {
   if (!generic)
     return 0;
   if (SmallVector<int64_t> ranges = generic.getStaticLoopRanges();
-      isCopy(generic) && !ranges.empty() && ranges.back() >= kShortestCopiedRow) {
+      ir::IsCopy(generic) && !ranges.empty() && ranges.back() >= ir::kShortestCopiedRow) {
     double rows = 1;
     for (int64_t extent : ArrayRef(ranges).drop_back())
       rows *= ShapedType::isDynamic(extent) ? 0 : static_cast<double>(extent);

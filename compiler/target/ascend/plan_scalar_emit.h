@@ -32,13 +32,6 @@ struct FlatView {
   bool cell = false;
 };
 
-// Elements from which on a row is copied by DMA: for shorter ones the flags around it cost as much
-// as the scalar unit's loads and stores.
-constexpr int64_t kShortestCopiedRow = 32;
-
-// Whether `op` copies a tensor or a part of one as it is.
-bool isCopy(mlir::linalg::GenericOp op);
-
 class PhaseEmitter {
 public:
   // How the phase reaches what lives outside of it. Each callback is asked once a value.

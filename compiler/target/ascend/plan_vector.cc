@@ -74,7 +74,8 @@ FailureOr<Cut> cutNest(Planner &planner, const VectorNest &nest, std::string &re
       tryPhase(nest.op.getLoc(), trialTiling(nest, *loops), emitterOf(nest, *loops), reason);
   if (failed(bytes))
     return failure();
-  auto tiling = chooseTiling(nest, *loops, *bytes, vectorBudget(planner), planner.cores("aiv"));
+  auto tiling = chooseTiling(nest, *loops, *bytes, vectorBudget(planner), planner.cores("aiv"),
+                             planner.soc());
   if (failed(tiling)) {
     reason = "its values do not fit into the unified buffer";
     return failure();

@@ -23,7 +23,7 @@ struct Tiling {
 // work, and transfers are long. Failure when not even the smallest tile fits.
 mlir::FailureOr<Tiling> chooseTiling(const VectorNest &nest, const VectorLoops &loops,
                                      llvm::function_ref<int64_t(TileSize)> bytes, int64_t budget,
-                                     int64_t cores);
+                                     int64_t cores, const machine::Soc &soc);
 // A tiling with tiny tiles and several of them each way, to find out which buffers are needed.
 Tiling trialTiling(const VectorNest &nest, const VectorLoops &loops);
 

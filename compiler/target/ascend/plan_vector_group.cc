@@ -126,7 +126,8 @@ FailureOr<size_t> planAccumulations(Planner &planner, ArrayRef<Operation *> step
   auto bytes = tryPhase(loc, trialTiling(*first, *loops), emit, reason);
   if (failed(bytes))
     return 0;
-  auto tiling = chooseTiling(*first, *loops, *bytes, vectorBudget(planner), planner.cores("aiv"));
+  auto tiling = chooseTiling(*first, *loops, *bytes, vectorBudget(planner), planner.cores("aiv"),
+                             planner.soc());
   // Long sums with few results are better divided among the cores, one by one.
   if (failed(tiling) || (tiling->tasks * 2 <= planner.cores("aiv") && first->points() >= 1 << 16))
     return 0;

@@ -18,10 +18,6 @@ constexpr int64_t kLongRow = 512;
 constexpr int64_t kShortTile = 256;
 // Elements from which longer tiles gain little; they leave room to overlap transfers and work.
 constexpr int64_t kGoodTile = 4096;
-// Two tiles of f32, or both slots of one, fill the last of UB's three banks, which is the smallest:
-// there is room to lay what meets in an instruction into banks of its own. That is worth more than
-// tiles up to a seventh longer.
-constexpr int64_t kBankTile = 7104;
 // Tiles a core should have, so that transfers hide behind work.
 constexpr int64_t kGoodRounds = 4;
 constexpr int64_t kLineElements = 512;
@@ -53,6 +49,16 @@ int64_t largest(int64_t least, int64_t most, llvm::function_ref<bool(int64_t)> f
       high = middle - 1;
   }
   return low;
+}
+
+// Elements of f32 of which two tiles, or both slots of one, fill the last of UB's banks, which is
+// the smallest, each from either half of its groups: there is room to lay what meets in an
+// instruction into banks of its own. That is worth more than tiles up to a seventh longer.
+int64_t bankTile(const machine::Soc &soc) {
+  const int64_t bank = soc.ub_bank_bytes * soc.ub_bank_groups;
+  const int64_t last = soc.ub_bytes - (soc.ub_bytes - 1) / bank * bank;
+  const int64_t halfOfGroups = soc.ub_align * soc.ub_bank_groups / 2;
+  return last / 2 / halfOfGroups * halfOfGroups / int64_t{sizeof(float)};
 }
 
 void count(Tiling &tiling, const Extents &extents, const VectorLoops &loops, int64_t cores) {
@@ -119,7 +125,7 @@ Tiling trialTiling(const VectorNest &nest, const VectorLoops &loops) {
 
 FailureOr<Tiling> chooseTiling(const VectorNest &nest, const VectorLoops &loops,
                                llvm::function_ref<int64_t(TileSize)> bytes, int64_t budget,
-                               int64_t cores) {
+                               int64_t cores, const machine::Soc &soc) {
   Extents extents(nest, loops);
   bool reduces = loops.form == VectorForm::rowReduce;
   bool rowWise = reduces;
@@ -161,8 +167,9 @@ FailureOr<Tiling> chooseTiling(const VectorNest &nest, const VectorLoops &loops,
                           [&](int64_t n) { return fits(1, n * kPitchUnit, size.blocks); });
   if (units < 1)
     return failure();
-  if (loops.row < 0 && !reduces && 7 * units * kPitchUnit < 8 * kBankTile)
-    units = std::min(units, kBankTile / kPitchUnit);
+  if (const int64_t tile = bankTile(soc);
+      loops.row < 0 && !reduces && 7 * units * kPitchUnit < 8 * tile)
+    units = std::min(units, tile / kPitchUnit);
   size.pitch = units * kPitchUnit;
 
   int64_t blockTiles = ceilDiv(extents.block, size.blocks);
