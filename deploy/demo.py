@@ -55,7 +55,7 @@ def profile(case, arrays, target, folder, service):
 def units(report):
     """Which units the plan uses, "cube+vector"."""
     found = {s.get("unit", "") for s in report.get("compile", {}).get("statements", [])}
-    order = ["cube", "vector", "scalar", "cpu"]
+    order = ["cube", "vector", "transfer", "scalar", "cpu"]
     return "+".join(u for u in order if u in found)
 
 

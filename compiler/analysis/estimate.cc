@@ -74,6 +74,8 @@ double computeTime(const Step &step, const std::string &unit, int64_t cores,
                    const machine::Soc &soc) {
   if (unit == "cube")
     return step.flops / cubePeakGflops(soc, step.contraction_bits) / 1e3;
+  if (unit == "transfer")
+    return 0;
   if (unit == "vector")
     return vectorTime(step.operations, step.narrow_operations, soc);
   return soc.cycles_to_us(step.scalar.Cycles(soc)) /
@@ -171,9 +173,10 @@ void addBottlenecks(v1::CompileReport *report) {
   // Statements of a line that are lowered alike are one.
   std::vector<std::pair<std::string, double>> all;
   for (const v1::LoweredStatement &statement : report->statements()) {
-    std::string text = absl::StrFormat("line %d: %s on the %s unit", statement.range().line(),
-                                       statement.what(), statement.unit());
-    if (statement.unit() != "scalar")
+    const bool moves = statement.unit() == "transfer";
+    std::string text = absl::StrFormat("line %d: %s", statement.range().line(), statement.what());
+    text += moves ? " by DMA" : " on the " + statement.unit() + " unit";
+    if (statement.unit() != "scalar" && !moves)
       text += statement.memory_time_us() > statement.compute_time_us() ? ", bound by memory"
                                                                        : ", bound by compute";
     if (!statement.reason().empty())
@@ -225,7 +228,7 @@ void FillEstimates(const std::vector<Step> &steps, ModuleOp plan, const machine:
         statement->set_what(record.what); // its rounds
       if (step.reason.empty() || record.unit != "scalar")
         statement->set_reason(record.reason);
-      if (record.unit == "scalar") {
+      if (record.unit == "scalar" || record.unit == "transfer") {
         statement->set_cores(record.cores);
         statement->set_cores_reason(record.cores_reason);
       }

@@ -428,7 +428,7 @@ private:
         return fail("a loop has no bound");
       plan.dimensions[d].mayBeEmpty = !isNeverEmpty(d);
     }
-    const char *noBox = "the iterations do not fill a rectangle";
+    const std::string noBox = whyNoBox(component);
     SmallVector<LinearForm> basis;
     for (unsigned d : component.dimensions)
       basis.push_back(plan.dimensions[d].form);
@@ -452,6 +452,34 @@ private:
     return !mustBeOnce || isInjective(component) ||
            fail("an element of " + describeBuffer(statement.accesses[0].memref) +
                 " may be updated twice for one combination of indices");
+  }
+
+  // Two dimensions may move with one loop variable, as g * 4 + c and g: then what is missing is no
+  // bound of a loop.
+  std::string whyNoBox(const Component &component) const {
+    for (unsigned d : component.dimensions) {
+      const LinearForm &joined = plan.dimensions[d].form;
+      for (unsigned other : component.dimensions)
+        for (unsigned v : component.variables)
+          if (other != d && joined.mentions(v) && plan.dimensions[other].form.mentions(v) &&
+              llvm::count_if(component.variables, [&](unsigned w) { return joined.mentions(w); }) >
+                  1)
+            return "the index of " + describeBuffer(firstWith(joined)) +
+                   " combines loop variables that index something else by themselves";
+    }
+    return "the iterations do not fill a rectangle";
+  }
+
+  // What the dimension was first met in.
+  mlir::Value firstWith(const LinearForm &dimension) const {
+    for (const Access &access : statement.accesses)
+      for (const LinearForm &row : access.rows) {
+        LinearForm form = varyingPart(nest, inner, row);
+        makePrimitive(form);
+        if (form == dimension)
+          return access.memref;
+      }
+    return statement.accesses[0].memref;
   }
 
   // True when each lower bound is proven to lie at most one above each upper bound.

@@ -105,14 +105,25 @@ std::string CoresClause(const v1::LoweredStatement &statement, int64_t available
                          statement.cores_reason());
 }
 
+// Stands for the reason of statements that are nothing but copies.
+constexpr std::string_view kRowsMove = "rows move";
+
 std::string ReasonOf(const v1::LoweredStatement &statement) {
+  if (statement.unit() == "transfer")
+    return std::string(kRowsMove);
   return statement.reason().empty() ? "it was not recognised as a tensor operation"
                                     : statement.reason();
 }
 
+// What the scalar unit runs, or hands out row by row to be copied.
+bool IsSerial(const v1::LoweredStatement &statement) {
+  return statement.unit() == "scalar" || statement.unit() == "transfer";
+}
+
 // What the compiler left to the scalar unit, and on how many cores it runs there. Statements with
 // one reason are one piece of advice; the gain of moving off the scalar unit holds what more cores
-// would bring, so that the cores are no advice of their own.
+// would bring, so that the cores are no advice of their own. Of rows that are copied, cores are all
+// that can be advised.
 void AdviseScalar(const v1::ProfileReport &report, std::vector<Draft> &drafts) {
   const v1::CompileReport &compile = report.compile();
   struct Group {
@@ -121,10 +132,10 @@ void AdviseScalar(const v1::ProfileReport &report, std::vector<Draft> &drafts) {
   };
   std::vector<Group> groups;
   for (const v1::LoweredStatement &statement : compile.statements()) {
-    if (statement.unit() != "scalar")
+    std::string cores = CoresClause(statement, compile.cores_available());
+    if (statement.unit() != "scalar" && !(statement.unit() == "transfer" && !cores.empty()))
       continue;
     std::string reason = ReasonOf(statement);
-    std::string cores = CoresClause(statement, compile.cores_available());
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group &known) {
       return known.reason == reason && known.cores == cores;
     });
@@ -145,14 +156,20 @@ void AdviseScalar(const v1::ProfileReport &report, std::vector<Draft> &drafts) {
     }
     // Lines cannot tell statements of one line apart, phases can.
     double share = ShareOfPhases(report, [&](const v1::LoweredStatement &statement) {
-                     return statement.unit() == "scalar" && ReasonOf(statement) == group.reason &&
+                     return IsSerial(statement) && ReasonOf(statement) == group.reason &&
                             CoresClause(statement, compile.cores_available()) == group.cores;
                    }).value_or(by_lines);
+    const bool one = group.ranges.size() == 1;
+    std::string what = absl::StrCat(one ? "line " : "lines ", absl::StrJoin(lines, ", "));
+    absl::StrAppend(&what,
+                    group.reason == kRowsMove
+                        ? one ? " copies rows by DMA: " : " copy rows by DMA: "
+                    : one ? " runs on the scalar unit: "
+                          : " run on the scalar unit: ",
+                    group.reason == kRowsMove ? "" : group.reason,
+                    group.reason == kRowsMove || group.cores.empty() ? "" : "; ", group.cores);
     drafts.push_back(
-        {absl::StrCat(group.ranges.size() == 1 ? "line " : "lines ", absl::StrJoin(lines, ", "),
-                      group.ranges.size() == 1 ? " runs" : " run", " on the scalar unit: ",
-                      group.reason, group.cores.empty() ? "" : "; ", group.cores),
-         std::max(0.0, std::min(share, 1.0) - Floor(report)), group.ranges[0]});
+        {std::move(what), std::max(0.0, std::min(share, 1.0) - Floor(report)), group.ranges[0]});
   }
 }
 
@@ -176,7 +193,7 @@ void AdviseBalance(const v1::ProfileReport &report, std::vector<Draft> &drafts) 
 void AdviseCores(const v1::ProfileReport &report, std::vector<Draft> &drafts) {
   const v1::CompileReport &compile = report.compile();
   for (const v1::LoweredStatement &statement : compile.statements())
-    if (statement.unit() == "scalar")
+    if (IsSerial(statement))
       return;
   if (compile.cores_used() <= 0 || compile.cores_used() * 2 > compile.cores_available() ||
       report.kernel_us() <= 0)

@@ -236,6 +236,17 @@ TEST(Advice, OfTwoStatementsOnOneLineThePhasesTell) {
   EXPECT_NEAR(report.verdict().advice(0).gain(), 0.1, 0.01);
 }
 
+TEST(Advice, OfRowsThatAreCopiedOnlyTheCoresAreAdvised) {
+  v1::LoweredStatement copies = ScalarStatement(4, "", 1, "the loop is not parallel");
+  copies.set_unit("transfer");
+  v1::ProfileReport report = Scalar({copies});
+  ASSERT_EQ(report.verdict().advice_size(), 1);
+  EXPECT_THAT(report.verdict().advice(0).text(),
+              HasSubstr("line 4 copies rows by DMA: 1 of 40 cores runs it"));
+  copies.set_cores(40);
+  EXPECT_EQ(Scalar({copies}).verdict().advice_size(), 0);
+}
+
 TEST(Advice, SaysNothingTwiceAndSavesNoMoreThanThereIs) {
   v1::ProfileReport report = Scalar({ScalarStatement(4, "why"), ScalarStatement(4, "why"),
                                      ScalarStatement(6, "why"), ScalarStatement(5, "because")});

@@ -171,6 +171,69 @@ def k(x: asc.float32[8, 64], y: asc.float32[8, 64]):
     assert "is one of 171 in the loop" in lines[2]["reason"], lines
 
 
+def test_rows_that_go_by_dma_are_told_as_transfers(tmp_path, service):
+    lines = statements(tmp_path, service, """
+def k(t: asc.float32[100, 128], ids: asc.int32[512], y: asc.float32[512, 128]):
+    for i in asc.parallel_for(512):
+        for j in range(128):
+            y[i, j] = t[ids[i], j]
+""")
+    assert lines[2]["unit"] == "transfer" and lines[2]["what"] == "copies of rows", lines
+    assert not lines[2].get("reason") and int(lines[2]["cores"]) == 40, lines
+
+
+def test_a_loop_that_adds_up_beside_its_copies_is_on_the_scalar_unit(tmp_path, service):
+    lines = statements(tmp_path, service, """
+def k(t: asc.float32[100, 128], y: asc.float32[512, 128], n: asc.int32[512]):
+    j = 1
+    for i in range(512):
+        j = (j * 7 + n[i]) % 100
+        y[i] = t[j]
+        n[i] = j
+""")
+    assert lines[3]["unit"] == "scalar", lines
+
+
+def test_indices_that_join_loops_are_told_so(tmp_path, service):
+    lines = statements(tmp_path, service, """
+def k(x: asc.float32[4, 32, 256], y: asc.float32[4, 32, 256]):
+    for n in range(4):
+        for g in range(8):
+            s = 0.0
+            for c in range(4):
+                for i in range(256):
+                    s += x[n, g * 4 + c, i]
+            for c in range(4):
+                for i in range(256):
+                    y[n, g * 4 + c, i] = x[n, g * 4 + c, i] / s
+""")
+    reasons = " ".join(one.get("reason", "") for one in lines.values())
+    assert "combines loop variables" in reasons and "rectangle" not in reasons, lines
+
+
+def test_each_step_that_shares_a_phase_has_reasons_of_its_own(tmp_path, service):
+    lines = statements(tmp_path, service, """
+def k(x: asc.float32[1024], y: asc.float32[1024], n: asc.int32):
+    y[0] = 1.0
+    i = 1
+    while i < n:
+        y[i] = x[i] * 2.0
+        i += 1
+""")
+    assert lines[4]["unit"] == "scalar" and "ends when a value" in lines[4]["reason"], lines
+    assert "while loop" in lines[4]["cores_reason"], lines
+
+
+def test_a_loop_of_unknown_rounds_says_so(tmp_path, service):
+    lines = statements(tmp_path, service, """
+def k(x: asc.float32[64, 1024], y: asc.float32[64, 1024], n: asc.int32[1]):
+    for r in range(n[0]):
+        y[:] = y * 2.0 + x
+""")
+    assert lines[2]["reason"] == "how often the loop runs is known at run time only", lines
+    assert lines[2]["cores_reason"] == "the loop is not parallel", lines
+
+
 def test_tails_of_nested_blocks_are_counted_as_they_are(tmp_path, service):
     report, _ = profile(small(tmp_path, service, """
 def k(A: asc.float32[8], s: asc.float32[8]):

@@ -447,7 +447,7 @@ bool Planner::offer(ArrayRef<Operation *> steps, size_t &taken, std::string &rea
     if (taken > 0) {
       // The better units' reasons belong to the first record that this one made.
       if (records.size() > recordsBefore && records[recordsBefore].reason.empty() &&
-          unit.plan != npu::planLoop)
+          records[recordsBefore].unit != "transfer" && unit.plan != npu::planLoop)
         records[recordsBefore].reason = reasons;
       attribute(offered.take_front(taken), phasesBefore, recordsBefore);
       return true;

@@ -98,10 +98,10 @@ private:
 // How one statement was lowered, for the compile report.
 struct Lowered {
   mlir::Location loc;
-  std::string unit;   // "cube", "vector", "scalar"
+  std::string unit;   // "cube", "vector", "transfer", "scalar"
   std::string what;   // "contraction 1024x1024x1024 f32"
   std::string reason; // why no better unit; "" on the preferred one
-  // Scalar steps: cores that share the step, and what keeps it from being all of them.
+  // Scalar and transfer steps: cores that share the step, and what keeps it from being all of them.
   int64_t cores = 0;
   std::string coresReason = {};
   // The step's number (asc.step); the planner fills it in. -1: it has none.

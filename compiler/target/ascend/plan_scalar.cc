@@ -9,6 +9,7 @@
 #include "compiler/target/ascend/plan_scalar_split.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace pyasc::npu {
 
@@ -36,10 +37,27 @@ std::string describe(Operation *step, int64_t blocks) {
   return what + (blocks > 1 ? " on " + std::to_string(blocks) + " cores" : " on one core");
 }
 
-void record(Planner &planner, Operation *step, const ScalarSplit &split) {
-  Lowered lowered{step->getLoc(), "scalar", describe(step, split.blocks), ""};
+// Why no better unit takes a step that is no operation; "" where that is known better elsewhere.
+std::string reasonOf(Operation *step) {
   if (auto reason = step->getAttrOfType<StringAttr>("asc.scalar_reason"))
-    lowered.reason = reason.getValue().str();
+    return reason.getValue().str();
+  if (isa<scf::WhileOp>(step))
+    return "the loop ends when a value that it computes says so";
+  if (auto loop = dyn_cast<scf::ForOp>(step);
+      loop && !(getConstantIntValue(loop.getLowerBound()) &&
+                getConstantIntValue(loop.getUpperBound()) && getConstantIntValue(loop.getStep())))
+    return "how often the loop runs is known at run time only";
+  return "";
+}
+
+void record(Planner &planner, Operation *step, const ScalarSplit &split, bool movesRows) {
+  Lowered lowered{step->getLoc(), "scalar", describe(step, split.blocks), ""};
+  if (movesRows) {
+    lowered.unit = "transfer";
+    lowered.what = "copies of rows";
+  } else {
+    lowered.reason = reasonOf(step);
+  }
   lowered.cores = split.blocks;
   lowered.coresReason = split.reason;
   planner.record(std::move(lowered));
@@ -197,7 +215,8 @@ size_t planScalar(Planner &planner, ArrayRef<Operation *> steps, std::string &re
     }
   }
   for (Operation *step : steps.take_front(count))
-    record(planner, step, split);
+    record(planner, step, step == first ? split : SplitScalarStep(step, cores),
+           emitter.movesRowsOnly());
   return count;
 }
 

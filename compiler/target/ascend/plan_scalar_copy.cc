@@ -107,6 +107,7 @@ bool PhaseEmitter::emitRowCopy(Location loc, const FlatView &source, const FlatV
   builder_.create<LoadOp>(loc, memory, zero, source.base, from, one, count, count, count);
   builder_.create<StoreOp>(loc, target.base, to, memory, zero, one, count, count, count,
                            Atomic::none);
+  movesRows_ = true;
   return true;
 }
 

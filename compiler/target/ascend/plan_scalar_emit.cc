@@ -341,6 +341,7 @@ Value PhaseEmitter::load(Location loc, const FlatView &view, ArrayRef<OpFoldResu
 
 void PhaseEmitter::store(Location loc, Value value, const FlatView &view,
                          ArrayRef<OpFoldResult> indices) {
+  storesElements_ = true;
   if (view.cell)
     builder_.create<memref::StoreOp>(loc, value, view.base);
   else
@@ -576,8 +577,10 @@ LogicalResult PhaseEmitter::emitCheck(Operation *op) {
   Value code = builder_.create<arith::ConstantIntOp>(loc, check.getCode(), 64);
   Value values[] = {code, builder_.create<arith::IndexCastOp>(loc, i64, *value),
                     builder_.create<arith::IndexCastOp>(loc, i64, *bound)};
+  const bool stored = storesElements_;
   for (auto [position, field] : llvm::enumerate(values))
     store(loc, field, *target, OpFoldResult(builder_.getIndexAttr(position)));
+  storesElements_ = stored;
   return success();
 }
 

@@ -80,6 +80,9 @@ public:
   mlir::FailureOr<llvm::SmallVector<mlir::Value>>
   emitBody(mlir::linalg::GenericOp op, mlir::ValueRange ivs, mlir::ValueRange arguments);
 
+  // Whether all that has been emitted so far stores is rows, by DMA, and what checks record.
+  bool movesRowsOnly() const { return movesRows_ && !storesElements_; }
+
   mlir::OpBuilder &builder() { return builder_; }
   const std::string &reason() const { return reason_; }
   mlir::Value index(mlir::Location loc, int64_t value);
@@ -126,6 +129,7 @@ private:
   mlir::Operation *constantsEnd_ = nullptr;
   mlir::Operation *startEnd_ = nullptr;
   bool atStart_ = false;
+  bool movesRows_ = false, storesElements_ = false;
   std::string reason_;
 };
 

@@ -101,7 +101,7 @@ constexpr int64_t kGoodSharing = 8;
 struct Written {
   Value base;
   int64_t elementBytes;
-  Range at; // element number in the base
+  SmallVector<Range, 0> at; // in each dimension of the base
 };
 
 class Splitter {
@@ -117,6 +117,10 @@ public:
     } else if (auto loop = dyn_cast<affine::AffineForOp>(step_)) {
       if (!enterLoops(loop))
         return fail(reason_);
+    } else if (isa<scf::ForOp>(step_)) {
+      return fail("the loop is not parallel");
+    } else if (isa<scf::WhileOp>(step_)) {
+      return fail("the rounds of a while loop come one after the other");
     } else {
       return fail("the step is no loop");
     }
@@ -341,23 +345,16 @@ private:
     return memref;
   }
 
-  // The element number of `memref`[indices] in its origin; strides must be constants.
-  std::optional<Range> flatten(Value memref, ArrayRef<Range> indices) {
-    auto type = cast<MemRefType>(memref.getType());
+  // Where `memref`[indices] lies in its origin; strides must be constants.
+  std::optional<SmallVector<Range, 0>> indicesInOrigin(Value memref, ArrayRef<Range> indices) {
     Operation *def = memref.getDefiningOp();
     if (!def || isa<memref::AllocOp, memref::AllocaOp>(def)) {
-      if (!type.hasStaticShape())
+      if (!cast<MemRefType>(memref.getType()).hasStaticShape())
         return std::nullopt;
-      Range at = exactly(0);
-      int64_t stride = 1;
-      for (int64_t d = type.getRank() - 1; d >= 0; --d) {
-        at = plus(at, times(indices[d], stride));
-        stride *= type.getDimSize(d);
-      }
-      return at;
+      return SmallVector<Range, 0>(indices);
     }
     if (isa<memref::CastOp>(def))
-      return flatten(def->getOperand(0), indices);
+      return indicesInOrigin(def->getOperand(0), indices);
     auto subview = dyn_cast<memref::SubViewOp>(def);
     if (!subview)
       return std::nullopt;
@@ -374,7 +371,32 @@ private:
       }
       outer.push_back(at);
     }
-    return flatten(subview.getSource(), outer);
+    return indicesInOrigin(subview.getSource(), outer);
+  }
+
+  // The element number in a part of the base: its dimensions from `first` on.
+  static Range elementFrom(const Written &write, int64_t first) {
+    auto type = cast<MemRefType>(write.base.getType());
+    Range at;
+    int64_t stride = 1;
+    for (int64_t d = type.getRank() - 1; d >= first; --d) {
+      at = d + 1 == type.getRank() ? write.at[d] : plus(at, times(write.at[d], stride));
+      stride *= type.getDimSize(d);
+    }
+    return at;
+  }
+
+  // Whether the value is in [0, size) in every iteration.
+  bool liesWithin(const Range &value, int64_t size) const {
+    auto extreme = [&](const Linear &form, bool least) {
+      int64_t at = form.constant;
+      for (auto [k, coef] : llvm::enumerate(form.coefs))
+        if ((coef < 0) == least)
+          at += coef * (result_.extents[k] - 1);
+      return at;
+    };
+    return llvm::any_of(value.lows, [&](auto &low) { return extreme(low, true) >= 0; }) &&
+           llvm::any_of(value.highs, [&](auto &high) { return extreme(high, false) < size; });
   }
 
   bool noteWrite(Value memref, ArrayRef<Range> indices) {
@@ -387,10 +409,11 @@ private:
         result_.privateTensors.push_back(base);
       return true;
     }
-    auto at = flatten(memref, indices);
+    auto at = indicesInOrigin(memref, indices);
     if (!at)
       return no("where it writes" + inside(base) + " is known at run time only");
-    written_.push_back({base, bytesOf(cast<MemRefType>(base.getType()).getElementType()), *at});
+    written_.push_back(
+        {base, bytesOf(cast<MemRefType>(base.getType()).getElementType()), std::move(*at)});
     return true;
   }
 
@@ -564,32 +587,60 @@ private:
   // The number of iterations that a chunk must be a multiple of, so that what chunks write to the
   // base of `first` lies in different lines; none if there is no such number.
   std::optional<int64_t> boundaries(const Written &first) {
-    for (const Linear &low : first.at.lows) {
-      int64_t advance = 0, inside = 1;
-      bool consecutive = true;
+    auto type = cast<MemRefType>(first.base.getType());
+    SmallVector<const Written *> writes;
+    for (const Written &write : written_)
+      if (write.base == first.base)
+        writes.push_back(&write);
+    // Where parts of the base are whole lines, it is enough that chunks write different lines of a
+    // part, whichever part that is: columns of a matrix, of which an iteration writes one.
+    int64_t part = type.getNumElements();
+    for (int64_t dim = 0; dim == 0 || dim < type.getRank(); ++dim) {
+      if (dim > 0)
+        part /= std::max<int64_t>(type.getDimSize(dim - 1), 1);
+      SmallVector<Range, 0> places;
+      for (const Written *write : writes)
+        places.push_back(type.getRank() == 0 ? exactly(0) : elementFrom(*write, dim));
+      if (dim > 0 && (part * first.elementBytes % kCacheLine != 0 ||
+                      !llvm::all_of(places, [&](const Range &at) { return liesWithin(at, part); })))
+        continue;
+      if (auto multiple = boundaries(places, first.elementBytes))
+        return multiple;
+    }
+    return std::nullopt;
+  }
+
+  // The same of the places of several writes of elements of so many bytes.
+  std::optional<int64_t> boundaries(ArrayRef<Range> places, int64_t bytes) const {
+    for (const Linear &low : places.front().lows) {
+      // Iterations follow each other in memory, `advance` elements apart: all of them, or runs that
+      // begin whole lines apart and do not overlap.
+      int64_t advance = 0, inside = 1, run = 0, span = 0;
+      bool ascends = true;
       for (int64_t k = result_.extents.size() - 1; k >= 0; --k) {
         if (result_.extents[k] == 1)
           continue;
         if (advance == 0)
-          advance = low.coefs[k];
-        else
-          consecutive &= low.coefs[k] == advance * inside;
-        consecutive &= advance > 0;
+          advance = span = low.coefs[k];
+        ascends &= advance > 0;
+        if (run > 0 || low.coefs[k] != advance * inside) {
+          ascends &= low.coefs[k] >= span && low.coefs[k] * bytes % kCacheLine == 0;
+          run = run > 0 ? run : inside;
+        }
+        span += low.coefs[k] * (result_.extents[k] - 1);
         inside *= result_.extents[k];
       }
-      if (!consecutive || advance <= 0)
+      if (!ascends || advance <= 0)
         continue;
       int64_t lowest = std::numeric_limits<int64_t>::max();
       int64_t highest = std::numeric_limits<int64_t>::min();
       bool alike = true;
-      for (const Written &write : written_) {
-        if (write.base != first.base)
-          continue;
+      for (const Range &at : places) {
         std::optional<int64_t> from, to;
-        for (const Linear &form : write.at.lows)
+        for (const Linear &form : at.lows)
           if (form.coefs == low.coefs)
             from = std::max(form.constant, from.value_or(form.constant));
-        for (const Linear &form : write.at.highs)
+        for (const Linear &form : at.highs)
           if (form.coefs == low.coefs)
             to = std::min(form.constant, to.value_or(form.constant));
         alike &= from && to;
@@ -600,11 +651,11 @@ private:
       }
       if (!alike)
         continue;
-      int64_t bytes = first.elementBytes;
       int64_t line = llvm::divideFloorSigned(lowest * bytes, kCacheLine) * kCacheLine;
       if ((highest + 1 - advance) * bytes > line)
         continue;
-      return kCacheLine / std::gcd(kCacheLine, advance * bytes);
+      const int64_t multiple = kCacheLine / std::gcd(kCacheLine, advance * bytes);
+      return run % multiple == 0 ? multiple : run;
     }
     return std::nullopt;
   }

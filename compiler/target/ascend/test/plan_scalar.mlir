@@ -211,3 +211,72 @@ func.func @control(%x: memref<8xi32>, %n: i32) attributes {asc.kernel} {
   }
   return
 }
+
+// -----
+
+// An iteration writes a column. Rows of 64 floats are whole lines, so 16 columns of each are one:
+// other cores write other lines. The first column lies where a line begins.
+// CHECK-LABEL: func.func @whole_columns_0
+// CHECK-SAME: npu.blocks = 4 : i64
+// CHECK: arith.muli %{{.*}}, %c16
+func.func @whole_columns(%y: memref<10x64xf32>) attributes {asc.kernel} {
+  %zero = arith.constant 0.0 : f32
+  affine.for %i = 0 to 64 {
+    affine.for %t = 0 to 10 {
+      affine.store %zero, %y[%t, %i] : memref<10x64xf32>
+    }
+  } {asc.parallel}
+  return
+}
+
+// -----
+
+// Two columns an iteration, and the second one's place may lie beyond its row's end, which is in the
+// next row.
+// CHECK-LABEL: func.func @beyond_columns_0
+// CHECK-SAME: npu.blocks = 1 : i64
+func.func @beyond_columns(%y: memref<10x64xf32>) attributes {asc.kernel} {
+  %zero = arith.constant 0.0 : f32
+  affine.for %i = 0 to 64 {
+    affine.for %t = 0 to 9 {
+      affine.store %zero, %y[%t, %i] : memref<10x64xf32>
+      affine.store %zero, %y[%t, %i + 16] : memref<10x64xf32>
+    }
+  } {asc.parallel}
+  return
+}
+
+// -----
+
+// Rows begin whole lines apart, and between them there are gaps. Runs of 16 iterations are lines; a
+// core takes whole runs where they are less.
+// CHECK-LABEL: func.func @gaps_0
+// CHECK-SAME: npu.blocks = 34 : i64
+// CHECK: arith.muli %{{.*}}, %c48
+// CHECK-LABEL: func.func @gaps_1
+// CHECK-SAME: npu.blocks = 34 : i64
+// CHECK: arith.muli %{{.*}}, %c24
+#whole = affine_map<(i, j) -> (i, j)>
+func.func @gaps(%y: memref<100x32xf32>, %z: memref<100x32xf32>) attributes {asc.kernel} {
+  %wide = memref.subview %y[0, 0] [100, 16] [1, 1]
+      : memref<100x32xf32> to memref<100x16xf32, strided<[32, 1]>>
+  %narrow = memref.subview %z[0, 0] [100, 8] [1, 1]
+      : memref<100x32xf32> to memref<100x8xf32, strided<[32, 1]>>
+  linalg.generic {indexing_maps = [#whole], iterator_types = ["parallel", "parallel"]}
+      outs(%wide : memref<100x16xf32, strided<[32, 1]>>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 1 : index
+    %n = arith.index_cast %i : index to i32
+    %v = arith.sitofp %n : i32 to f32
+    linalg.yield %v : f32
+  }
+  linalg.generic {indexing_maps = [#whole], iterator_types = ["parallel", "parallel"]}
+      outs(%narrow : memref<100x8xf32, strided<[32, 1]>>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 1 : index
+    %n = arith.index_cast %i : index to i32
+    %v = arith.sitofp %n : i32 to f32
+    linalg.yield %v : f32
+  }
+  return
+}
