@@ -163,3 +163,39 @@ def test_text_takes_every_second_and_fourth_element(tmp_path):
                     tensor_pb2.DType.Name, arrays, {})
     assert np.array_equal(arrays["y"], arrays["x"][:, ::2] + arrays["x"][:, :1])
     assert np.array_equal(arrays["w"], arrays["v"][3::4] * 2)
+
+
+def test_text_folds_reductions(tmp_path):
+    kernel, record, text = (tmp_path / n for n in ("k.py", "k.pyasc", "k.asc"))
+    kernel.write_text("""@asc.kernel
+def k(x: asc.int32[70, 3000], z: asc.int16[90, 33], a: asc.int64[70], b: asc.int64[3000],
+      c: asc.int32[70], d: asc.int16[33], e: asc.bool[33], f: asc.int64[1]):
+    a[:] = asc.sum(x, axis=1)
+    b[:] = asc.sum(x, axis=0)
+    c[:] = asc.prod(x | 1, axis=1, dtype=asc.int32)
+    d[:] = asc.min(z, axis=0)
+    e[:] = asc.any(z > 32700, axis=0)
+    f[0] = asc.sum(x)
+""")
+    base = [cli.PYASC, "compile", str(kernel), "--local", "--target", "sim"]
+    for name, kind in dict(x="i32[70,3000]", z="i16[90,33]", a="i64[70]", b="i64[3000]",
+                           c="i32[70]", d="i16[33]", e="bool[33]", f="i64[1]").items():
+        base += ["--arg", f"{name}={kind}"]
+    for extra in (["-o", str(record)], ["--emit", "ascendc", "-o", str(text)]):
+        done = subprocess.run(base + extra, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    artifact = artifact_pb2.Artifact.FromString(
+        artifact_pb2.ArtifactRecord.FromString(record.read_bytes()).artifact)
+    rng = np.random.default_rng(5)
+    x = rng.integers(-2 ** 31, 2 ** 31, (70, 3000)).astype(np.int32)
+    z = rng.integers(-2 ** 15, 2 ** 15, (90, 33)).astype(np.int16)
+    arrays = {"x": x, "z": z, "a": np.zeros(70, np.int64), "b": np.zeros(3000, np.int64),
+              "c": np.zeros(70, np.int32), "d": np.zeros(33, np.int16), "e": np.zeros(33, bool),
+              "f": np.zeros(1, np.int64)}
+    run_text.launch(run_text.build(text.read_text(), tmp_path), artifact.launch,
+                    tensor_pb2.DType.Name, arrays, {})
+    right = {"a": x.sum(1, dtype=np.int64), "b": x.sum(0, dtype=np.int64),
+             "c": np.prod(x | 1, 1, dtype=np.int32), "d": z.min(0), "e": (z > 32700).any(0),
+             "f": x.sum(dtype=np.int64)}
+    for name, want in right.items():
+        assert np.array_equal(arrays[name], want if name != "f" else [want]), name

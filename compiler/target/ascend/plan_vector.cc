@@ -1,9 +1,9 @@
 // Vector planning: a generic becomes an AIV phase of transfers and vector instructions on tiles.
 //
 // In: one generic of the structured form that is elementwise, a reduction along rows, or an
-// accumulation over rows. Out: one phase; cores take tiles in turn, buffers have two slots so
-// that transfers overlap with work. A long reduction with few results takes three phases. What
-// the unit cannot do is refused with a reason.
+// accumulation over rows; a reduction with the step that fills its results. Out: one phase; cores
+// take tiles in turn, buffers have two slots so that transfers overlap with work. A long reduction
+// with few results takes two phases. What the unit cannot do is refused with a reason.
 #include "compiler/target/ascend/plan.h"
 #include "compiler/target/ascend/plan_vector_phase.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -20,6 +20,7 @@ constexpr int64_t kFewPoints = 16;
 std::string describe(const VectorNest &nest, const VectorLoops &loops) {
   std::string what = loops.form == VectorForm::elementwise  ? "elementwise "
                      : loops.form == VectorForm::accumulate ? "accumulation "
+                     : loops.form == VectorForm::lineReduce ? "column reduction "
                                                             : "row reduction ";
   llvm::interleave(
       nest.op.getStaticLoopRanges(), [&](int64_t extent) { what += std::to_string(extent); },
@@ -87,48 +88,97 @@ FailureOr<Cut> cutNest(Planner &planner, const VectorNest &nest, std::string &re
 // Reductions with few results
 //===------------------------------------------------------------------------------------------===//
 
-// Points of a reduction from which partial results in parallel pay for two more phases.
+// Points of a reduction from which partial results in parallel pay for one more phase.
 constexpr int64_t kManyPoints = 1 << 16;
 // What a core's part of the divided dimension must have at least.
 constexpr int64_t kLeastPart = 16;
 constexpr int64_t kLeastColumns = 2048;
 
-// The dimension whose parts become parallel, and the number of parts; 1: none.
-std::pair<int64_t, int64_t> chooseParts(const VectorNest &nest, const Cut &cut, int64_t cores) {
-  if (cut.loops.form == VectorForm::elementwise || cut.tiling.tasks * 2 > cores ||
-      nest.points() < kManyPoints || !findCombiner(nest.op))
-    return {-1, 1};
-  int64_t best = -1, most = 1;
+struct Parts {
+  int64_t divided = -1; // the dimension
+  int64_t count = 1;
+  int64_t length = 0; // of each but the last
+};
+
+// Which dimension's parts become parallel. `tasks`: what there is to share out without that.
+Parts chooseParts(const VectorNest &nest, const VectorLoops &loops, int64_t tasks, int64_t cores) {
+  Parts best;
+  if (loops.form == VectorForm::elementwise || tasks * 2 > cores || nest.points() < kManyPoints)
+    return best;
   for (int64_t d = 0; d < nest.rank(); ++d) {
     if (!nest.reduction[d])
       continue;
-    int64_t least = d == cut.loops.column ? kLeastColumns : kLeastPart;
-    int64_t parts = std::min(cores / cut.tiling.tasks, nest.extents[d] / least);
-    if (parts > most) {
-      best = d;
-      most = parts;
-    }
+    int64_t least = d == loops.column ? kLeastColumns : kLeastPart;
+    int64_t parts = std::min(cores / tasks, nest.extents[d] / least);
+    if (parts <= best.count)
+      continue;
+    auto ceilDiv = [](int64_t a, int64_t b) { return llvm::divideCeilSigned(a, b); };
+    int64_t length = ceilDiv(nest.extents[d], parts);
+    if (length > 64)
+      length = ceilDiv(length, 64) * 64;
+    best = {d, ceilDiv(nest.extents[d], length), length};
   }
-  return {best, most};
+  return best;
+}
+
+// A generic that combines partial results as `op` does its elements: place[i] = op(place[i],
+// partials[p, i]).
+linalg::GenericOp combinePartials(linalg::GenericOp op, const Reduction &reduction, Value partials,
+                                  Value place) {
+  OpBuilder builder(op);
+  AffineExpr part = builder.getAffineDimExpr(0), result = builder.getAffineDimExpr(1);
+  AffineMap maps[] = {AffineMap::get(2, 0, {part, result}, builder.getContext()),
+                      AffineMap::get(2, 0, result)};
+  utils::IteratorType iterators[] = {utils::IteratorType::reduction, utils::IteratorType::parallel};
+  Block &body = *op.getBody();
+  return builder.create<linalg::GenericOp>(
+      op.getLoc(), ValueRange{partials}, ValueRange{place}, maps, iterators,
+      [&](OpBuilder &inner, Location at, ValueRange arguments) {
+        IRMapping mapping;
+        mapping.map(body.getArguments().back(), arguments[1]);
+        Value combined = arguments[0];
+        if (reduction.isFlag) {
+          Value zero = inner.create<arith::ConstantOp>(at, inner.getZeroAttr(combined.getType()));
+          combined = inner.create<arith::CmpIOp>(at, arith::CmpIPredicate::ne, combined, zero);
+        }
+        mapping.map(reduction.combined, combined);
+        // What leads from there to the result.
+        llvm::SmallSetVector<Operation *, 8> needed;
+        auto need = [&](Value value) {
+          Operation *by = value.getDefiningOp();
+          if (by && by->getBlock() == &body && !mapping.contains(value))
+            needed.insert(by);
+        };
+        Operation *yield = body.getTerminator();
+        need(yield->getOperand(0));
+        for (size_t i = 0; i < needed.size(); ++i)
+          for (Value operand : SmallVector<Value>(needed[i]->getOperands()))
+            need(operand);
+        for (Operation &one : body)
+          if (needed.contains(&one))
+            inner.clone(one, mapping);
+        inner.create<linalg::YieldOp>(at, mapping.lookup(yield->getOperand(0)));
+      });
 }
 
 // Every part of the divided dimension reduces into partial results of its own; a second phase
-// reduces what is left over, and a last one adds the partial results in order.
-// False, and nothing begun, when a part cannot be cut.
-FailureOr<bool> planInParts(Planner &planner, const VectorNest &nest, int64_t divided,
-                            int64_t parts, std::string &reason) {
+// combines these in order. False, and nothing begun, when a part cannot be cut.
+FailureOr<bool> planInParts(Planner &planner, const VectorNest &nest, const Parts &parts,
+                            std::string &reason) {
   linalg::GenericOp op = nest.op;
   Location loc = op.getLoc();
   Type element = nest.operands.back().element;
-  int64_t results = 1;
+  int64_t results = 1, points = 1;
   for (auto [extent, reduction] : llvm::zip_equal(nest.extents, nest.reduction))
-    results *= reduction ? 1 : extent;
-  int64_t length = nest.extents[divided] / parts;
-  if (length > 64)
-    length -= length % 64;
+    (reduction ? points : results) *= extent;
+  points = points / nest.extents[parts.divided] * parts.length;
+  auto reduction = findReduction(op, points, results * parts.count, reason);
+  if (failed(reduction))
+    return false;
 
   OpBuilder builder(op);
-  Value partials = builder.create<memref::AllocOp>(loc, MemRefType::get({parts, results}, element));
+  Value partials =
+      builder.create<memref::AllocOp>(loc, MemRefType::get({parts.count, results}, element));
   // Strides of a dense tensor of the results, for the parallel dimensions of the nest.
   SmallVector<int64_t> dense(nest.rank(), 0);
   int64_t stride = 1;
@@ -141,11 +191,14 @@ FailureOr<bool> planInParts(Planner &planner, const VectorNest &nest, int64_t di
 
   VectorNest first = nest;
   first.fromNeutral = true;
-  first.extents[divided] = length;
-  first.extents.insert(first.extents.begin(), parts);
+  first.part = 0;
+  first.divided = parts.divided + 1;
+  first.dividedExtent = nest.extents[parts.divided];
+  first.extents[parts.divided] = parts.length;
+  first.extents.insert(first.extents.begin(), parts.count);
   first.reduction.insert(first.reduction.begin(), false);
   for (VectorOperand &operand : first.operands)
-    operand.strides.insert(operand.strides.begin(), operand.strides[divided] * length);
+    operand.strides.insert(operand.strides.begin(), operand.strides[parts.divided] * parts.length);
   VectorOperand &target = first.operands.back();
   target.memref = partials;
   target.view = *planner.locate(partials);
@@ -153,31 +206,12 @@ FailureOr<bool> planInParts(Planner &planner, const VectorNest &nest, int64_t di
   target.strides = dense;
   target.strides.insert(target.strides.begin(), results);
 
-  VectorNest rest = nest;
-  int64_t done = parts * length;
-  rest.extents[divided] -= done;
-  for (VectorOperand &operand : rest.operands)
-    operand.offset += operand.strides[divided] * done;
-
-  // The last phase's body is the combination alone.
   Value place = builder.create<memref::AllocOp>(loc, MemRefType::get({results}, element));
-  AffineExpr part = builder.getAffineDimExpr(0), result = builder.getAffineDimExpr(1);
-  AffineMap maps[] = {AffineMap::get(2, 0, {part, result}, builder.getContext()),
-                      AffineMap::get(2, 0, result)};
-  utils::IteratorType iterators[] = {utils::IteratorType::reduction, utils::IteratorType::parallel};
-  Combiner combiner = *findCombiner(op);
-  auto combine = builder.create<linalg::GenericOp>(
-      loc, ValueRange{partials}, ValueRange{place}, maps, iterators,
-      [&](OpBuilder &inner, Location at, ValueRange arguments) {
-        IRMapping mapping;
-        bool outFirst = combiner.op->getOperand(1) == combiner.element;
-        mapping.map(combiner.element, arguments[0]);
-        mapping.map(combiner.op->getOperand(outFirst ? 0 : 1), arguments[1]);
-        inner.create<linalg::YieldOp>(at, inner.clone(*combiner.op, mapping)->getResults());
-      });
+  linalg::GenericOp combine = combinePartials(op, *reduction, partials, place);
   VectorNest last;
   last.op = combine;
-  last.extents.push_back(parts);
+  last.fill = nest.fill;
+  last.extents.push_back(parts.count);
   last.reduction.push_back(true);
   VectorOperand input;
   input.memref = partials;
@@ -197,14 +231,11 @@ FailureOr<bool> planInParts(Planner &planner, const VectorNest &nest, int64_t di
   }
   last.operands.push_back(input);
   last.operands.push_back(output);
+  simplifyNest(last);
 
-  std::vector<VectorNest> nests{first};
-  if (rest.extents[divided] > 0)
-    nests.push_back(rest);
-  nests.push_back(last);
+  std::vector<VectorNest> nests{first, last};
   std::vector<Cut> cuts;
-  for (VectorNest &part : nests) {
-    simplifyNest(part);
+  for (const VectorNest &part : nests) {
     auto cut = cutNest(planner, part, reason);
     if (failed(cut))
       break;
@@ -217,7 +248,74 @@ FailureOr<bool> planInParts(Planner &planner, const VectorNest &nest, int64_t di
         planned = failure();
   combine.erase();
   place.getDefiningOp()->erase();
+  if (succeeded(planned) && !*planned)
+    partials.getDefiningOp()->erase();
   return planned;
+}
+
+// The value that the step sets the nest's result to, all of it and nothing else; null: it does not.
+Value fillOf(Planner &planner, Operation *step, const VectorNest &nest) {
+  auto op = dyn_cast<linalg::GenericOp>(step);
+  std::string reason;
+  if (!op || op.getNumDpsInputs() != 0 || op.getNumDpsInits() != 1 ||
+      !op.getBody()->without_terminator().empty())
+    return {};
+  Value value = op.getBody()->getTerminator()->getOperand(0);
+  auto fill = analyseNest(planner, op, reason);
+  if (value.getParentBlock() == op.getBody() || failed(fill) || fill->empty)
+    return {};
+  VectorNest results = nest;
+  for (int64_t d = results.rank() - 1; d >= 0; --d)
+    if (results.reduction[d]) {
+      results.extents.erase(results.extents.begin() + d);
+      results.reduction.erase(results.reduction.begin() + d);
+      for (VectorOperand &operand : results.operands)
+        operand.strides.erase(operand.strides.begin() + d);
+    }
+  results.operands.erase(results.operands.begin(), results.operands.end() - 1);
+  simplifyNest(results);
+  const VectorOperand &set = fill->operands.back(), &result = results.operands.back();
+  bool same = set.view.root == result.view.root && set.view.terms == result.view.terms &&
+              set.view.offset + set.offset == result.view.offset + result.offset &&
+              set.strides == result.strides && fill->extents == results.extents;
+  for (const VectorOperand &operand : nest.operands)
+    same &= operand.isOutput || operand.view.root != set.view.root;
+  return same ? value : Value();
+}
+
+// Plans the nest of the last of `steps`, which is all they do.
+size_t planOne(Planner &planner, ArrayRef<Operation *> steps, VectorNest &nest,
+               std::string &reason) {
+  for (VectorOperand &operand : nest.operands)
+    operand.streamed =
+        !operand.isOutput && loadedOnce(nest, operand) && planner.streams(operand.view.root, steps);
+  if (nest.points() <= kFewPoints) {
+    reason = "it has few elements";
+    return 0;
+  }
+  auto loops = chooseLoops(nest, reason);
+  if (failed(loops))
+    return 0;
+  auto record = [&](const std::string &how) {
+    for (Operation *step : steps)
+      planner.record({step->getLoc(), "vector", describe(nest, *loops) + how, ""});
+    return steps.size();
+  };
+  auto cut = cutNest(planner, nest, reason);
+  // What does not fit as a whole may in parts.
+  Parts parts =
+      chooseParts(nest, *loops, succeeded(cut) ? cut->tiling.tasks : 1, planner.cores("aiv"));
+  FailureOr<bool> inParts = false;
+  if (parts.count > 1)
+    inParts = planInParts(planner, nest, parts, reason);
+  if (failed(inParts))
+    return 0;
+  if (*inParts)
+    return record(" in " + std::to_string(parts.count) + " parts");
+  if (failed(cut) || failed(planNest(planner, nest, cut->loops, cut->tiling, reason)))
+    return 0;
+  return record(" on " + std::to_string(cut->tiling.cores) +
+                (cut->tiling.cores == 1 ? " core" : " cores"));
 }
 
 } // namespace
@@ -244,34 +342,22 @@ size_t planVector(Planner &planner, ArrayRef<Operation *> steps, std::string &re
     planner.record({op.getLoc(), "vector", "nothing to do", ""});
     return 1;
   }
-  for (VectorOperand &operand : nest->operands)
-    operand.streamed = !operand.isOutput && loadedOnce(*nest, operand) &&
-                       planner.streams(operand.view.root, steps.take_front(1));
-  if (nest->points() <= kFewPoints) {
-    reason = "it has few elements";
-    return 0;
+  // A reduction behind the step that says what its results begin from does that, too.
+  if (auto next = steps.size() > 1 ? dyn_cast<linalg::GenericOp>(steps[1]) : linalg::GenericOp();
+      next && next.getNumReductionLoops() > 0) {
+    std::string why;
+    auto reduction = analyseNest(planner, next, why);
+    // Reductions over single elements are none.
+    if (succeeded(reduction) && llvm::is_contained(reduction->reduction, true) &&
+        !reduction->empty && reduction->points() > kFewPoints)
+      reduction->fill = fillOf(planner, op, *reduction);
+    if (succeeded(reduction) && reduction->fill) {
+      size_t taken = planOne(planner, steps.take_front(2), *reduction, why);
+      if (taken > 0)
+        return taken;
+    }
   }
-  auto cut = cutNest(planner, *nest, reason);
-  if (failed(cut))
-    return 0;
-  auto [divided, parts] = chooseParts(*nest, *cut, planner.cores("aiv"));
-  FailureOr<bool> inParts = false;
-  if (parts > 1)
-    inParts = planInParts(planner, *nest, divided, parts, reason);
-  if (failed(inParts))
-    return 0;
-  if (*inParts) {
-    planner.record({op.getLoc(), "vector",
-                    describe(*nest, cut->loops) + " in " + std::to_string(parts) + " parts", ""});
-    return 1;
-  }
-  if (failed(planNest(planner, *nest, cut->loops, cut->tiling, reason)))
-    return 0;
-  planner.record({op.getLoc(), "vector",
-                  describe(*nest, cut->loops) + " on " + std::to_string(cut->tiling.cores) +
-                      (cut->tiling.cores == 1 ? " core" : " cores"),
-                  ""});
-  return 1;
+  return planOne(planner, steps.take_front(1), *nest, reason);
 }
 
 } // namespace pyasc::npu

@@ -118,7 +118,7 @@ double TileBody::scaleOf(Operation *product) {
 }
 
 LogicalResult TileBody::evaluate(SmallVector<TileValue> arguments, ArrayRef<const TileValue *> into,
-                                 Operation *skip) {
+                                 Operation *skip, Value only) {
   values_ = std::move(known_);
   known_.clear();
   for (auto [argument, value] : llvm::zip_equal(body_.getArguments(), arguments)) {
@@ -142,7 +142,10 @@ LogicalResult TileBody::evaluate(SmallVector<TileValue> arguments, ArrayRef<cons
       if (!values_.count(operand))
         wanted.insert(operand.getDefiningOp());
   };
-  want(*yield);
+  if (!only)
+    want(*yield);
+  else if (!values_.count(only))
+    wanted.insert(only.getDefiningOp());
   for (Operation &op : llvm::reverse(body_.without_terminator())) {
     if (!isPure(&op))
       wanted.insert(&op);
@@ -150,8 +153,10 @@ LogicalResult TileBody::evaluate(SmallVector<TileValue> arguments, ArrayRef<cons
       want(op);
   }
   llvm::DenseMap<Value, int> left; // uses to come
+  if (only)
+    ++left[only];
   for (Operation &op : body_)
-    if (&op == yield || wanted.contains(&op))
+    if ((&op == yield && !only) || wanted.contains(&op))
       for (Value operand : op.getOperands())
         ++left[operand];
   for (Operation &op : body_.without_terminator()) {
@@ -245,6 +250,33 @@ FailureOr<TileValue> TileBody::stored(const TileValue &value, TileKind kind,
   if (type.isBF16() && result.storage.isF32())
     result = code_.cast(result, type, Round::rint, into);
   return result;
+}
+
+FailureOr<TileValue> TileBody::converted(TileValue value, Type to, bool isUnsigned) {
+  OpBuilder &b = code_.builder();
+  if (value.isMask())
+    return fromMask(value.isUniform() ? code_.toKind(value, TileKind::full) : value, to, 1,
+                    nullptr);
+  Type from = value.storage;
+  if (from == to)
+    return value;
+  if (from.isInteger(8)) {
+    auto half = halfFromByte(value, isUnsigned);
+    return failed(half) ? half : converted(std::move(*half), to, false);
+  }
+  if (value.isUniform()) {
+    if (to.isF32() && isa<FloatType>(from))
+      return code_.uniform(b.createOrFold<arith::ExtFOp>(code_.loc(), to, value.scalar));
+    if (isa<FloatType>(from) && to.isInteger(32))
+      return code_.uniform(b.createOrFold<arith::FPToSIOp>(code_.loc(), to, value.scalar));
+    if (from.isInteger(16) && to.isInteger(32))
+      return code_.uniform(b.createOrFold<arith::ExtSIOp>(code_.loc(), to, value.scalar));
+  } else if ((to.isF32() && (from.isF16() || from.isBF16())) ||
+             (to.isInteger(32) && (from.isF16() || from.isInteger(16)))) {
+    return code_.cast(value, to, to.isInteger(32) && from.isF16() ? Round::rint : Round::none);
+  }
+  reason_ = "the vector unit cannot convert what is reduced";
+  return failure();
 }
 
 FailureOr<TileValue> TileBody::compute(Operation *op, const TileValue *into) {

@@ -15,10 +15,11 @@ public:
 
   // Computes every operation except `skip`, given the block's arguments. What operand i of the
   // terminator needs goes to `into[i]` where it can, if that is not null. An argument that nobody
-  // else holds may be overwritten. On failure reason() says which operation the unit does not have.
+  // else holds may be overwritten. With `only`, what that value needs is computed, not what the
+  // terminator does. On failure reason() says which operation the unit does not have.
   mlir::LogicalResult evaluate(llvm::SmallVector<TileValue> arguments,
                                llvm::ArrayRef<const TileValue *> into,
-                               mlir::Operation *skip = nullptr);
+                               mlir::Operation *skip = nullptr, mlir::Value only = {});
   // The value of an operation of the body, for the next evaluate().
   void know(mlir::Value value, TileValue is) { known_[value] = std::move(is); }
   // Holds what the next evaluate() computes for an operation, so that kept() has it afterwards;
@@ -31,6 +32,8 @@ public:
   mlir::FailureOr<TileValue> take(mlir::Value value);
   // `value` with the element type's storage in memory, all over `kind`.
   mlir::FailureOr<TileValue> stored(const TileValue &value, TileKind kind, const TileValue *into);
+  // `value` as an element type that holds all its values; failure when there is no such conversion.
+  mlir::FailureOr<TileValue> converted(TileValue value, mlir::Type to, bool isUnsigned);
   // As operands of arithmetic: bf16 widened to f32.
   TileValue widened(const TileValue &value);
   const std::string &reason() const { return reason_; }

@@ -50,7 +50,7 @@ LogicalResult VectorEmitter::emit() {
   startTask(builder_.createOrFold<arith::AddIOp>(loc_, block, skipped));
   LogicalResult done = loops().form == VectorForm::elementwise  ? emitElementwise()
                        : loops().form == VectorForm::accumulate ? emitAccumulate()
-                                                                : emitRowReduce();
+                                                                : emitReduce();
   explain(done);
   return done;
 }
@@ -146,12 +146,20 @@ Value VectorEmitter::minus(Value a, Value b) {
   return builder_.createOrFold<arith::SubIOp>(loc_, a, b);
 }
 
+Value VectorEmitter::extentOf(int64_t d) {
+  if (d != nest().divided)
+    return code_.index(nest().extents[d]);
+  Value length = code_.index(nest().extents[d]);
+  Value before = builder_.createOrFold<arith::MulIOp>(loc_, at_[nest().part], length);
+  return builder_.createOrFold<arith::MinSIOp>(loc_, length,
+                                               minus(code_.index(nest().dividedExtent), before));
+}
+
 // min(size, extent - start), a constant where no tile is cut short.
-Value VectorEmitter::limit(Value start, int64_t size, int64_t extent) {
-  if (extent % size == 0)
+Value VectorEmitter::limit(Value start, int64_t size, int64_t d) {
+  if (d != nest().divided && nest().extents[d] % size == 0)
     return code_.index(size);
-  return builder_.createOrFold<arith::MinSIOp>(loc_, code_.index(size),
-                                               minus(code_.index(extent), start));
+  return builder_.createOrFold<arith::MinSIOp>(loc_, code_.index(size), minus(extentOf(d), start));
 }
 
 void VectorEmitter::startTask(Value task) {
@@ -174,23 +182,25 @@ void VectorEmitter::startTask(Value task) {
       at_[d] = builder_.createOrFold<arith::MulIOp>(loc_, digit(tiles), code_.index(size));
   };
   const TileSize &size = tiling_.size;
-  bool reduces = loops().form == VectorForm::rowReduce;
-  if (reduces)
-    at_[loops().column] = code_.index(0);
-  else
-    start(loops().column, size.pitch, tiling_.columnTiles);
-  start(loops().row, size.rows, tiling_.rowTiles);
+  // Tiles along a reduction are a loop of the task.
+  auto dimension = [&](int64_t d, int64_t extent, int64_t tiles) {
+    if (d >= 0 && nest().reduction[d])
+      at_[d] = code_.index(0);
+    else
+      start(d, extent, tiles);
+  };
+  dimension(loops().column, size.pitch, tiling_.columnTiles);
+  dimension(loops().row, size.rows, tiling_.rowTiles);
   start(loops().block, size.blocks, tiling_.blockTiles);
   for (int64_t d : llvm::reverse(loops().outer))
     at_[d] = digit(nest().extents[d]);
   for (int64_t d : loops().steps)
     at_[d] = code_.index(0);
 
-  Value rows = loops().row < 0 ? code_.index(1)
-                               : limit(at_[loops().row], size.rows, nest().extents[loops().row]);
+  Value rows = loops().row < 0 ? code_.index(1) : limit(at_[loops().row], size.rows, loops().row);
   if (loops().block >= 0)
-    blockCount_ = limit(at_[loops().block], size.blocks, nest().extents[loops().block]);
-  code_.setTile(rows, limit(at_[loops().column], size.pitch, nest().extents[loops().column]));
+    blockCount_ = limit(at_[loops().block], size.blocks, loops().block);
+  code_.setTile(rows, limit(at_[loops().column], size.pitch, loops().column));
 }
 
 //===------------------------------------------------------------------------------------------===//
@@ -311,6 +321,8 @@ LogicalResult VectorEmitter::store(const VectorOperand &operand, const TileValue
   Value count = one, length = columnsOf(step), stride = pitch;
   if (value.kind == TileKind::column) {
     length = code_.rows();
+  } else if (value.kind == TileKind::row) {
+    length = code_.cols();
   } else if (step == 1 && loops().row >= 0 && isDense(operand)) {
     length = code_.count(TileKind::full);
   } else if (loops().row >= 0) {
@@ -408,7 +420,7 @@ LogicalResult VectorEmitter::emitSteps(size_t level, Value number,
     return body(number);
   int64_t d = loops().steps[level];
   Value extent = code_.index(nest().extents[d]);
-  auto loop = builder_.create<scf::ForOp>(loc_, code_.index(0), extent, code_.index(1));
+  auto loop = builder_.create<scf::ForOp>(loc_, code_.index(0), extentOf(d), code_.index(1));
   OpBuilder::InsertionGuard guard(builder_);
   builder_.setInsertionPointToStart(loop.getBody());
   at_[d] = loop.getInductionVar();
@@ -462,6 +474,13 @@ LogicalResult VectorEmitter::emitAccumulate() {
     }
     if (nest().fromNeutral) {
       code_.fill(TileKind::full, neutral(*combiner), &accumulator);
+      return success();
+    }
+    if (nest().fill) {
+      auto value = emitter_.scalar(nest().fill);
+      if (failed(value))
+        return failure();
+      code_.fill(TileKind::full, *value, &accumulator);
       return success();
     }
     auto at = address(out);
@@ -548,95 +567,6 @@ LogicalResult VectorEmitter::finish(const TileValue &accumulator) {
   if (failed(full))
     return failure();
   return store(nest().operands.back(), *full);
-}
-
-LogicalResult VectorEmitter::emitRowReduce() {
-  const VectorOperand &out = nest().operands.back();
-  auto combiner = findCombiner(nest().op);
-  if (!combiner || !combiner->reduce)
-    return fail("a reduction of this kind has no instruction");
-  Type f32 = builder_.getF32Type();
-
-  // The results so far, in f32: one element a row.
-  TileValue before;
-  before.kind = TileKind::column;
-  before.type = before.storage = out.element;
-  Value buffer = buffers_.make(loc_, BufferKind::column, out.element, 2);
-  before.memory = builder_.create<SlotOp>(loc_, buffer.getType(), buffer, iteration_);
-  before.offset = code_.index(0);
-  auto at = address(out);
-  auto view = emitter_.view(out.memref);
-  if (failed(at) || failed(view))
-    return failure();
-  Value rows = code_.rows(), one = code_.index(1);
-  if (nest().fromNeutral)
-    code_.fill(TileKind::column, neutral(*combiner), &before);
-  else
-    builder_.create<LoadOp>(loc_, before.memory, before.offset, view->base, *at, one, rows, rows,
-                            code_.index(kPitchUnit));
-  TileValue sum = before;
-  if (!out.element.isF32()) {
-    sum = code_.cast(before, f32, Round::none);
-    sum.type = out.element;
-  }
-
-  for (Source &source : sources())
-    if (!source.invariant && !follows(*source.operand, loops().steps) &&
-        !(tiling_.columnTiles > 1 && source.operand->strides[loops().column] != 0) &&
-        failed(load(source, iteration_)))
-      return failure();
-
-  auto part = [&](Value number) -> LogicalResult {
-    for (Source &source : sources())
-      if (!source.invariant &&
-          (follows(*source.operand, loops().steps) ||
-           (tiling_.columnTiles > 1 && source.operand->strides[loops().column] != 0)) &&
-          failed(load(source, number)))
-        return failure();
-    SmallVector<TileValue> values = arguments();
-    values.push_back(sum);
-    if (failed(body().evaluate(std::move(values), {}, combiner->op)))
-      return failure();
-    auto element = body().take(combiner->element);
-    if (failed(element))
-      return failure();
-    TileValue tile = body().widened(*element);
-    *element = {};
-    if (tile.storage.isF16())
-      tile = tile.isUniform()
-                 ? code_.uniform(builder_.createOrFold<arith::ExtFOp>(loc_, f32, tile.scalar))
-                 : code_.cast(tile, f32, Round::none);
-    if (!tile.storage.isF32())
-      return fail("a reduction of this element type has no instruction");
-    TileValue full = code_.toFull(tile);
-    tile = {};
-    TileValue partial = code_.reduceRows(*combiner->reduce, std::move(full));
-    code_.binary(combiner->binary, sum, partial, &sum);
-    return success();
-  };
-  auto step = [&](Value number) -> LogicalResult {
-    if (tiling_.columnTiles == 1)
-      return part(number);
-    Value tiles = code_.index(tiling_.columnTiles);
-    auto loop = builder_.create<scf::ForOp>(loc_, code_.index(0), tiles, one);
-    OpBuilder::InsertionGuard guard(builder_);
-    builder_.setInsertionPointToStart(loop.getBody());
-    Value width = code_.index(tiling_.size.pitch);
-    at_[loops().column] = builder_.createOrFold<arith::MulIOp>(loc_, loop.getInductionVar(), width);
-    code_.setTile(rows,
-                  limit(at_[loops().column], tiling_.size.pitch, nest().extents[loops().column]));
-    Value next = builder_.createOrFold<arith::AddIOp>(
-        loc_, builder_.createOrFold<arith::MulIOp>(loc_, number, tiles), loop.getInductionVar());
-    return part(next);
-  };
-  if (failed(emitSteps(0, iteration_, step)))
-    return failure();
-  at_[loops().column] = code_.index(0);
-  code_.setTile(rows, code_.index(1));
-  TileValue final = sum;
-  if (!out.element.isF32())
-    final = code_.cast(sum, out.element, Round::rint, &before);
-  return store(out, final);
 }
 
 } // namespace pyasc::npu

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/target/ascend/plan_vector_body.h"
+#include "compiler/target/ascend/plan_vector_reduce.h"
 
 namespace pyasc::npu {
 
@@ -13,7 +14,7 @@ namespace pyasc::npu {
 struct Tiling {
   TileSize size;
   int64_t rowTiles = 1;
-  int64_t columnTiles = 1; // a loop of the task for rowReduce, else tiles of their own
+  int64_t columnTiles = 1; // where they are a reduction, a loop of the task; so for rowTiles
   int64_t blockTiles = 1;
   int64_t tasks = 1; // tiles that cores take
   int64_t cores = 1;
@@ -98,7 +99,8 @@ private:
   void startTask(mlir::Value task);
   mlir::LogicalResult emitElementwise();
   mlir::LogicalResult emitAccumulate();
-  mlir::LogicalResult emitRowReduce();
+  mlir::LogicalResult emitReduce();
+  mlir::FailureOr<TileValue> reducedTile(const Reduction &reduction);
   mlir::LogicalResult emitSteps(size_t level, mlir::Value number,
                                 llvm::function_ref<mlir::LogicalResult(mlir::Value)> body);
 
@@ -118,7 +120,9 @@ private:
   bool isDense(const VectorOperand &operand) const;
   mlir::Value neutral(const Combiner &combiner);
   mlir::Value minus(mlir::Value a, mlir::Value b);
-  mlir::Value limit(mlir::Value start, int64_t size, int64_t extent);
+  // What is left of dimension d from `start` on, at most `size`.
+  mlir::Value limit(mlir::Value start, int64_t size, int64_t d);
+  mlir::Value extentOf(int64_t d);
   mlir::LogicalResult fail(const std::string &reason) {
     reason_ = reason;
     return mlir::failure();

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "compiler/target/ascend/plan_vector_reduce.h"
+
 namespace pyasc::npu {
 
 using namespace mlir;
@@ -244,7 +246,7 @@ bool canBeColumn(const VectorNest &nest, int64_t d, Layout layout = Layout::cont
 }
 
 bool canBeRow(const VectorNest &nest, int64_t d, const VectorLoops &loops) {
-  if (d == loops.column || nest.reduction[d])
+  if (d == loops.column || d == nest.part || nest.reduction[d])
     return false;
   for (const VectorOperand &operand : nest.operands) {
     int64_t stride = operand.strides[d];
@@ -269,6 +271,8 @@ bool canBeRow(const VectorNest &nest, int64_t d, const VectorLoops &loops) {
 
 // A dimension of results that the vectors of the inputs do not depend on.
 bool canBeBlock(const VectorNest &nest, int64_t d, const VectorLoops &loops) {
+  if (d == nest.part)
+    return false;
   for (const VectorOperand &operand : nest.operands) {
     if (!operand.isOutput && !operand.used)
       continue;
@@ -310,6 +314,41 @@ static std::pair<int64_t, int64_t> chooseAcross(const VectorNest &nest) {
       }
     }
   return best;
+}
+
+// The reduction whose elements are rows of a tile that are folded into one line: the one whose rows
+// lie closest, if they lie closer than those of the parallel rows. -1: there is none.
+static int64_t chooseFolded(const VectorNest &nest, const VectorLoops &loops) {
+  constexpr int64_t kFewRows = 8;
+  auto apart = [&](int64_t d) {
+    int64_t most = 0;
+    for (const VectorOperand &operand : nest.operands)
+      if (!operand.isOutput && operand.used && operand.strides[loops.column] != 0)
+        most = std::max(most, operand.strides[d]);
+    return most;
+  };
+  auto fits = [&](int64_t d) {
+    return nest.reduction[d] && nest.extents[d] >= kFewRows &&
+           llvm::all_of(nest.operands, [&](const VectorOperand &operand) {
+             int64_t stride = operand.strides[d];
+             if (!operand.isOutput && !operand.used)
+               return true;
+             if (operand.strides[loops.column] > 1)
+               return false;
+             if (operand.isOutput)
+               return true;
+             return operand.strides[loops.column] == 0
+                        ? stride == 0 || stride == 1
+                        : stride == 0 || stride >= nest.extents[loops.column];
+           });
+  };
+  int64_t best = -1;
+  for (int64_t d = 0; d < nest.rank(); ++d)
+    if (fits(d) && apart(d) > 0 && (best < 0 || apart(d) < apart(best)))
+      best = d;
+  bool closer = best >= 0 && (loops.row < 0 || apart(best) < apart(loops.row));
+  std::string reason;
+  return closer && succeeded(findReduction(nest, reason)) ? best : -1;
 }
 
 FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason) {
@@ -364,6 +403,11 @@ FailureOr<VectorLoops> chooseLoops(const VectorNest &nest, std::string &reason) 
       if (d != loops.column && d != loops.row && !nest.reduction[d] && canBeBlock(nest, d, loops) &&
           (loops.block < 0 || nest.extents[d] > nest.extents[loops.block]))
         loops.block = d;
+  if (loops.form == VectorForm::accumulate && loops.block < 0 && !transposes)
+    if (int64_t folded = chooseFolded(nest, loops); folded >= 0) {
+      loops.form = VectorForm::lineReduce;
+      loops.row = folded;
+    }
   for (int64_t d = 0; d < nest.rank(); ++d) {
     if (d == loops.column || d == loops.row || d == loops.block)
       continue;

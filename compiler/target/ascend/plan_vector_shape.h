@@ -27,8 +27,13 @@ struct VectorNest {
   llvm::SmallVector<bool> reduction;
   llvm::SmallVector<VectorOperand, 0> operands; // as the generic's: inputs, then outputs
   bool empty = false;                           // an extent is 0
-  // A reduction starts from the neutral element, not from what the result holds.
+  // A reduction starts from the neutral element or from a value, not from what the result holds.
   bool fromNeutral = false;
+  mlir::Value fill;
+  // A reduction in parts: dimension `divided` is the elements of part at[`part`], of which all but
+  // the last have extents[divided]; -1: there are no parts.
+  int64_t part = -1, divided = -1;
+  int64_t dividedExtent = 0; // of all parts together
 
   int64_t rank() const { return extents.size(); }
   int64_t inputs() const;
@@ -57,13 +62,14 @@ enum class VectorForm {
   elementwise, // no reductions
   accumulate,  // columns are parallel; reductions are loops around an accumulator tile
   rowReduce,   // columns are a reduction: each row becomes one element
+  lineReduce,  // rows are a reduction: each column becomes one element
 };
 
 // How the dimensions of a nest are used; -1: none.
 struct VectorLoops {
   VectorForm form = VectorForm::elementwise;
   int64_t column = -1; // along the vector
-  int64_t row = -1;    // rows of a tile
+  int64_t row = -1;    // rows of a tile; of a lineReduce only, a reduction
   // An accumulator a value of this dimension: operands that do not depend on it are loaded once.
   int64_t block = -1;
   llvm::SmallVector<int64_t> outer; // parallel dimensions left over

@@ -1,6 +1,7 @@
 #include "compiler/target/ascend/plan_vector_tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace pyasc::npu {
 
@@ -22,7 +23,7 @@ static int64_t wholeRepeats(int64_t elements) { return llvm::divideCeil(elements
 int64_t TileBuffers::elements(BufferKind kind, int64_t elementBytes, TileSize size) {
   switch (kind) {
   case BufferKind::full:
-    return wholeRepeats(size.rows * size.pitch);
+    return wholeRepeats(llvm::divideCeil(size.rows, size.rowUnit) * size.rowUnit * size.pitch);
   case BufferKind::row:
     return wholeRepeats(size.pitch);
   case BufferKind::column:
@@ -484,6 +485,125 @@ TileValue TileCode::reduceRows(Reduce op, TileValue a) {
   builder().create<VReduceOp>(loc_, op, dst.memory, dst.offset, memory, offset, scratch->memory,
                               index(0), length);
   return dst;
+}
+
+TileValue TileCode::foldLines(Binary op, TileValue a, Value lines, int64_t most, int64_t pitch) {
+  OpBuilder &b = builder();
+  auto elements = [&](Value n) { return b.createOrFold<arith::MulIOp>(loc_, n, index(pitch)); };
+  auto place = [&](Value start, Value more) {
+    return b.createOrFold<arith::AddIOp>(loc_, start, more);
+  };
+  TileBuffers::Lease halves;
+  if (most > 1 && (!a.lease || a.lease.use_count() > 1))
+    halves = buffers_.take(loc_, BufferKind::full, a.storage);
+  // n lines are left: the first `half` of them take the others.
+  for (Value n = lines; most > 1;) {
+    const int64_t half = llvm::divideCeil(most, 2);
+    Value middle = index(half);
+    Value kept = b.createOrFold<arith::MinSIOp>(loc_, n, middle);
+    Value others = b.createOrFold<arith::SubIOp>(loc_, n, kept);
+    Value memory = halves ? halves->memory : a.memory, offset = halves ? index(0) : a.offset;
+    b.create<VBinaryOp>(loc_, op, memory, offset, a.memory, a.offset, a.memory,
+                        place(a.offset, elements(middle)), elements(others));
+    if (memory != a.memory && !(constantOf(others) && constantOf(others) == constantOf(kept))) {
+      Value from = elements(others);
+      Value rest = elements(b.createOrFold<arith::SubIOp>(loc_, kept, others));
+      bool isFloat = isa<FloatType>(a.storage);
+      b.create<VScalarOp>(loc_, isFloat ? Scalar::muls : Scalar::adds, memory, place(offset, from),
+                          a.memory, place(a.offset, from), constant(a.storage, isFloat ? 1 : 0),
+                          rest);
+    }
+    if (halves) {
+      a.lease = std::move(halves);
+      halves.reset();
+    }
+    a.memory = memory;
+    a.offset = offset;
+    n = kept;
+    most = half;
+  }
+  return a;
+}
+
+TileValue TileCode::reduceLines(Binary op, TileValue a) {
+  TileValue line = foldLines(op, std::move(a), rows_, size_.rows, size_.pitch);
+  line.kind = TileKind::row;
+  return line;
+}
+
+TileValue TileCode::foldRows(Binary op, TileValue a) {
+  OpBuilder &b = builder();
+  if (size_.hasRows) {
+    TileValue columns;
+    columns.type = columns.storage = a.storage;
+    columns.lease = buffers_.take(loc_, BufferKind::transposed, a.storage);
+    columns.memory = columns.lease->memory;
+    columns.offset = index(0);
+    b.create<VTransposeOp>(loc_, columns.memory, columns.offset, a.memory, a.offset, rows_, cols_,
+                           index(size_.pitch), index(transposedPitch()));
+    a = {};
+    columns = foldLines(op, std::move(columns), cols_, size_.pitch, transposedPitch());
+    columns.kind = TileKind::column;
+    return columns;
+  }
+  // One vector: its blocks of a pitch unit are folded, then the rest of it that is no whole block
+  // joins, and the scalar unit does what is left.
+  Value unit = index(kPitchUnit);
+  Value blocks = b.createOrFold<arith::DivUIOp>(loc_, cols_, unit);
+  Value whole = b.createOrFold<arith::MulIOp>(loc_, blocks, unit);
+  Value rest = b.createOrFold<arith::SubIOp>(loc_, cols_, whole);
+  Type type = a.storage;
+  TileValue result = fresh(TileKind::column, type);
+  // Elements of the first block that count.
+  Value few = b.createOrFold<arith::MinSIOp>(loc_, cols_, unit);
+  TileValue folded = a;
+  if (size_.pitch > kPitchUnit) {
+    // The rest is no whole line: it joins the first, before that is folded.
+    auto lease = buffers_.take(loc_, BufferKind::full, type);
+    bool isFloat = isa<FloatType>(type);
+    b.create<VScalarOp>(loc_, isFloat ? Scalar::muls : Scalar::adds, lease->memory, index(0),
+                        a.memory, a.offset, constant(type, isFloat ? 1 : 0), cols_);
+    folded.memory = lease->memory;
+    folded.offset = index(0);
+    folded.lease = std::move(lease);
+    // Of less than a block nothing joins.
+    Value joins = b.create<arith::SelectOp>(
+        loc_, b.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::eq, blocks, index(0)), index(0),
+        rest);
+    b.create<VBinaryOp>(loc_, op, folded.memory, index(0), folded.memory, index(0), folded.memory,
+                        whole, joins);
+    folded = foldLines(op, std::move(folded), blocks, size_.pitch / kPitchUnit, kPitchUnit);
+  }
+  Value first = b.create<memref::LoadOp>(loc_, folded.memory, folded.offset);
+  auto loop = b.create<scf::ForOp>(loc_, index(1), few, index(1), ValueRange{first});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value at = b.createOrFold<arith::AddIOp>(loc_, folded.offset, loop.getInductionVar());
+    Value next = b.create<memref::LoadOp>(loc_, folded.memory, at);
+    Value sum = loop.getRegionIterArg(0);
+    bool isFloat = isa<FloatType>(type);
+    switch (op) {
+    case Binary::add:
+      sum = isFloat ? b.create<arith::AddFOp>(loc_, sum, next).getResult()
+                    : b.create<arith::AddIOp>(loc_, sum, next).getResult();
+      break;
+    case Binary::mul:
+      sum = isFloat ? b.create<arith::MulFOp>(loc_, sum, next).getResult()
+                    : b.create<arith::MulIOp>(loc_, sum, next).getResult();
+      break;
+    case Binary::max:
+      sum = isFloat ? b.create<arith::MaximumFOp>(loc_, sum, next).getResult()
+                    : b.create<arith::MaxSIOp>(loc_, sum, next).getResult();
+      break;
+    default:
+      sum = isFloat ? b.create<arith::MinimumFOp>(loc_, sum, next).getResult()
+                    : b.create<arith::MinSIOp>(loc_, sum, next).getResult();
+    }
+    b.create<scf::YieldOp>(loc_, sum);
+  }
+  b.create<memref::StoreOp>(loc_, loop.getResult(0), result.memory, result.offset);
+  return result;
 }
 
 } // namespace pyasc::npu

@@ -19,6 +19,7 @@ struct TileSize {
   int64_t pitch = 1;
   int64_t blocks = 1; // accumulators
   bool hasRows = false;
+  int64_t rowUnit = 1; // full buffers have room for a multiple of so many rows
 };
 
 // What a buffer's size follows.
@@ -113,6 +114,8 @@ public:
   TileValue interleave(mlir::Value rows, const TileValue &value);
   // A full tile from one whose columns lie `transposedPitch()` elements apart.
   TileValue transpose(mlir::Value columns);
+  bool hasRows() const { return size_.hasRows; }
+  int64_t pitch() const { return size_.pitch; }
   int64_t transposedPitch() const { return llvm::divideCeil(size_.rows, kPitchUnit) * kPitchUnit; }
   TileValue uniform(mlir::Value scalar);
 
@@ -136,6 +139,12 @@ public:
   // One element a row (a column tile) from a full tile; of all of it when tiles have no rows.
   TileValue reduceRows(Reduce op, TileValue a);
 
+  // The same for any operation on integers or floats: columns are folded, or halves of one.
+  TileValue foldRows(Binary op, TileValue a);
+  // One element a column (a row tile) from a full tile: its rows are folded by halves. `a` as
+  // above.
+  TileValue reduceLines(Binary op, TileValue a);
+
   // The kind that holds what either holds.
   static TileKind join(TileKind a, TileKind b);
 
@@ -149,6 +158,9 @@ public:
   TileValue single(const TileValue &value);
 
 private:
+  // Folds `lines` (at most `most`) lines of `pitch` elements into the first, by halves. A tile that
+  // somebody else holds is left as it is.
+  TileValue foldLines(Binary op, TileValue a, mlir::Value lines, int64_t most, int64_t pitch);
   // a op s, or s op a, for operations that have no form with a scalar.
   TileValue scalarAsVector(Binary op, const TileValue &a, mlir::Value scalar, bool reverse,
                            const TileValue *into);

@@ -66,9 +66,9 @@ void count(Tiling &tiling, const Extents &extents, const VectorLoops &loops, int
   tiling.rowTiles = ceilDiv(extents.row, tiling.size.rows);
   tiling.columnTiles = ceilDiv(extents.column, tiling.size.pitch);
   tiling.blockTiles = ceilDiv(extents.block, tiling.size.blocks);
-  bool reduces = loops.form == VectorForm::rowReduce;
-  tiling.tasks =
-      extents.outer * tiling.rowTiles * tiling.blockTiles * (reduces ? 1 : tiling.columnTiles);
+  tiling.tasks = extents.outer * tiling.blockTiles *
+                 (loops.form == VectorForm::lineReduce ? 1 : tiling.rowTiles) *
+                 (loops.form == VectorForm::rowReduce ? 1 : tiling.columnTiles);
   tiling.cores = std::min(tiling.tasks, cores);
 }
 
@@ -111,6 +111,36 @@ static bool squareTile(const Extents &extents, int64_t cores,
   return fits(size.rows, size.pitch, 1);
 }
 
+// Rows that are folded into one line: short lines, so that all cores have some, and many rows, so
+// that transfers are long. False: not even the smallest one fits.
+static bool foldedTile(const Extents &extents, int64_t cores, int64_t longest,
+                       llvm::function_ref<bool(int64_t, int64_t, int64_t)> fits, TileSize &size) {
+  constexpr int64_t kShortLine = 128, kGoodLine = 512, kRowsTile = 8192;
+  int64_t length =
+      balanced(extents.column, extents.outer, cores, kGoodLine, std::min(longest, kRowsTile));
+  length = std::max(length, std::min(extents.column, kShortLine));
+  size.pitch = std::min(roundUp(length, length > kShortLine ? kShortLine : kPitchUnit),
+                        std::max(kPitchUnit, longest / kPitchUnit * kPitchUnit));
+  while (!fits(1, size.pitch, 1) && size.pitch > kPitchUnit)
+    size.pitch = roundUp(size.pitch / 2, kPitchUnit);
+  int64_t most = std::min({extents.row, kMostBursts, ceilDiv(kRowsTile, size.pitch)});
+  size.rows = largest(1, most, [&](int64_t n) { return fits(n, size.pitch, 1); });
+  if (size.rows < 1)
+    return false;
+  size.rows = ceilDiv(extents.row, ceilDiv(extents.row, size.rows));
+  return true;
+}
+
+// Rows of which an instruction reads several: a tile that is transposed.
+static int64_t rowUnitOf(const VectorNest &nest, const VectorLoops &loops) {
+  constexpr int64_t kTransposedRows = 16;
+  std::string reason;
+  if (loops.form != VectorForm::rowReduce)
+    return 1;
+  auto reduction = findReduction(nest, reason);
+  return succeeded(reduction) && !reduction->rowInstruction() ? kTransposedRows : 1;
+}
+
 Tiling trialTiling(const VectorNest &nest, const VectorLoops &loops) {
   Extents extents(nest, loops);
   Tiling tiling;
@@ -119,6 +149,7 @@ Tiling trialTiling(const VectorNest &nest, const VectorLoops &loops) {
   tiling.size.pitch =
       loops.row < 0 ? std::min(kLongRow, roundUp(extents.column, kPitchUnit)) : kPitchUnit;
   tiling.size.blocks = std::min<int64_t>(2, extents.block);
+  tiling.size.rowUnit = rowUnitOf(nest, loops);
   count(tiling, extents, loops, 1);
   return tiling;
 }
@@ -131,11 +162,13 @@ FailureOr<Tiling> chooseTiling(const VectorNest &nest, const VectorLoops &loops,
   bool rowWise = reduces;
   for (const VectorOperand &operand : nest.operands) {
     TileKind kind = kindOf(operand, loops);
-    rowWise |= loops.row >= 0 && (kind == TileKind::row || kind == TileKind::column);
+    if (!operand.isOutput || loops.form != VectorForm::lineReduce)
+      rowWise |= loops.row >= 0 && (kind == TileKind::row || kind == TileKind::column);
   }
   Tiling tiling;
   TileSize &size = tiling.size;
   size.hasRows = loops.row >= 0;
+  size.rowUnit = rowUnitOf(nest, loops);
   auto fits = [&](int64_t rows, int64_t pitch, int64_t blocks) {
     TileSize trial = size;
     trial.rows = rows;
@@ -148,6 +181,15 @@ FailureOr<Tiling> chooseTiling(const VectorNest &nest, const VectorLoops &loops,
         return (operand.isOutput || operand.used) && isTransposed(operand, loops);
       })) {
     if (!squareTile(extents, cores, fits, size))
+      return failure();
+    count(tiling, extents, loops, cores);
+    return tiling;
+  }
+
+  if (loops.form == VectorForm::lineReduce) {
+    int64_t longest = roundUp(extents.column, kPitchUnit);
+    if (!foldedTile(extents, cores, rowWise ? std::min(longest, kRepeatedPitch) : longest, fits,
+                    size))
       return failure();
     count(tiling, extents, loops, cores);
     return tiling;

@@ -117,18 +117,18 @@ func.func @half_sum(%x: memref<500x128xf16>, %y: memref<500xf16>) attributes {as
 
 // -----
 
-// The sum of everything: parts with partial results, then their sum in order.
+// The sum of everything: parts with partial results, the last one shorter, then their sum in order.
 // CHECK-LABEL: func.func @total_0
 // CHECK-SAME: npu.binding = "workspace:0"
 // CHECK-SAME: npu.blocks = 40 : i64
 // CHECK: npu.vdup
-// CHECK: npu.vrow_reduce{{ +}}sum
+// CHECK: arith.muli %{{.*}}, %c25024
+// CHECK: arith.subi %c1000003
+// CHECK: npu.vreduce{{ +}}sum
 // CHECK-LABEL: func.func @total_1
 // CHECK-SAME: npu.blocks = 1 : i64
 // CHECK: npu.vreduce{{ +}}sum
-// CHECK-LABEL: func.func @total_2
-// CHECK-SAME: npu.blocks = 1 : i64
-// CHECK: npu.vreduce{{ +}}sum
+// CHECK-NOT: func.func @total_2
 func.func @total(%x: memref<1000003xf32>, %y: memref<f32>) attributes {asc.kernel} {
   linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>],
                   iterator_types = ["reduction"]}
@@ -136,6 +136,57 @@ func.func @total(%x: memref<1000003xf32>, %y: memref<f32>) attributes {asc.kerne
   ^bb0(%a: f32, %c: f32):
     %s = arith.addf %c, %a : f32
     linalg.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+// Columns with the fill of their results: many rows a transfer, folded by halves.
+// CHECK-LABEL: func.func @columns_0
+// CHECK: npu.vdup
+// CHECK: npu.load %{{.*}} count %[[ROWS:.*]] len %{{.*}} src_stride %c300
+// CHECK: npu.vbinary{{ +}}add
+// CHECK-NOT: npu.load
+// CHECK: npu.store
+// CHECK-NOT: func.func @columns_1
+func.func @columns(%x: memref<90x300xi32>, %y: memref<300xi32>) attributes {asc.kernel} {
+  %zero = arith.constant 0 : i32
+  linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+    outs(%y : memref<300xi32>) {
+  ^bb0(%c: i32):
+    linalg.yield %zero : i32
+  }
+  linalg.generic {
+    indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%x : memref<90x300xi32>) outs(%y : memref<300xi32>) {
+  ^bb0(%a: i32, %c: i32):
+    %s = arith.addi %c, %a : i32
+    linalg.yield %s : i32
+  }
+  return
+}
+
+// -----
+
+// Rows of integers are transposed; 64-bit sums of 32-bit elements are put together of halves.
+// CHECK-LABEL: func.func @wide_sums_0
+// CHECK: npu.vscalar{{ +}}muls
+// CHECK: npu.vtranspose
+// CHECK: npu.vbinary{{ +}}add
+// CHECK: arith.shli
+// CHECK: memref.store %{{.*}} : memref<{{[0-9]+}}xi64, #npu.space<ub>>
+// CHECK: npu.store
+func.func @wide_sums(%x: memref<90x300xi32>, %y: memref<90xi64>) attributes {asc.kernel} {
+  linalg.generic {
+    indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%x : memref<90x300xi32>) outs(%y : memref<90xi64>) {
+  ^bb0(%a: i32, %c: i64):
+    %e = arith.extsi %a : i32 to i64
+    %s = arith.addi %c, %e : i64
+    linalg.yield %s : i64
   }
   return
 }
