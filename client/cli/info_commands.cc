@@ -29,12 +29,13 @@ const char *StateName(v1::DeviceState state) {
   }
 }
 
-// "held (#12), 9.5 s left, 1 lost": lost are leases whose workers fell silent, late the results
-// that came all the same.
+// "held (#12), 9.5 s left, 1 lost", "held by 2 (#13), ...": lost are leases whose workers fell
+// silent, late the results that came all the same.
 std::string LeaseText(const v1::DeviceLease &lease) {
   if (lease.token() == 0)
     return "never used";
-  std::string text = lease.held() ? absl::StrFormat("held (#%d), %.1f s left", lease.token(),
+  const std::string by = lease.holders() > 1 ? absl::StrCat(" by ", lease.holders()) : "";
+  std::string text = lease.held() ? absl::StrFormat("held%s (#%d), %.1f s left", by, lease.token(),
                                                     static_cast<double>(lease.expires_ms()) / 1000)
                                   : absl::StrFormat("free (#%d)", lease.token());
   if (lease.lost())

@@ -48,6 +48,7 @@ struct Config {
   int64_t compile_cpu_seconds = 0;
   int64_t compile_memory_bytes = int64_t{4} << 30;
   int64_t device_queue = 256;
+  int64_t device_runs = 2;
   int64_t run_timeout_ms = 120'000;
   int64_t run_cpu_seconds = 0;
   int64_t device_lease_ms = 10'000;

@@ -105,7 +105,7 @@ PooledBackend::Options Daemon::BackendOptions() {
                                                absl::StrCat("--ordinal=", i)}),
                       .limits = {.memory_bytes = static_cast<uint64_t>(config_.run_memory_bytes),
                                  .cpu_seconds = CpuOfLife(run_cpu)}},
-          .workers = 1,
+          .workers = static_cast<size_t>(config_.device_runs),
           .max_queue = static_cast<size_t>(config_.device_queue),
           .job_cpu = run_cpu};
       options.devices.push_back(std::move(device));

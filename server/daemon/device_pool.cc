@@ -56,7 +56,7 @@ DevicePool::DevicePool(Options options, Spawner &spawner, Metrics &metrics)
       run_(metrics.run_duration_seconds.Add({{"driver", options_.driver}}, Metrics::WorkBuckets())),
       queue_full_(metrics.admission_rejected_total.Add({{"reason", "device_queue_full"}})),
       quarantined_(metrics.admission_rejected_total.Add({{"reason", "device_quarantined"}})),
-      device_lease_(options_.lease_time) {
+      device_lease_(options_.lease_time), seats_(options_.pool.workers) {
   pool_ = std::make_unique<WorkerPool>(PoolOptions(), spawner, metrics);
   info_.set_ordinal(options_.ordinal);
   info_.set_driver(options_.driver);
@@ -66,8 +66,13 @@ DevicePool::DevicePool(Options options, Spawner &spawner, Metrics &metrics)
 
 WorkerPool::Options DevicePool::PoolOptions() {
   WorkerPool::Options options = options_.pool;
-  options.on_start = [this](WorkerProcess &process) { return Introduce(process); };
-  options.on_silent = [this](std::unique_ptr<WorkerProcess> process) { LetGo(std::move(process)); };
+  options.ready_workers = 1; // the others where runs come at the same time
+  options.on_start = [this](size_t worker, WorkerProcess &process) {
+    return Introduce(worker, process);
+  };
+  options.on_silent = [this](size_t worker, std::unique_ptr<WorkerProcess> process) {
+    LetGo(worker, std::move(process));
+  };
   return options;
 }
 
@@ -79,30 +84,32 @@ void DevicePool::Stop(Clock::time_point deadline) {
     process->Kill();
 }
 
-absl::Status DevicePool::Introduce(WorkerProcess &process) {
-  loaded_.clear();
+absl::Status DevicePool::Introduce(size_t worker, WorkerProcess &process) {
+  Seat &seat = seats_[worker];
+  seat.loaded.clear();
   absl::StatusOr<LeasePage> page = LeasePage::Create();
   if (!page.ok())
     return page.status();
-  page_ = std::make_shared<LeasePage>(*std::move(page));
+  seat.page = std::make_shared<LeasePage>(*std::move(page));
   wire::WorkerRequest grant;
   // Several signs of life a lease: one may come late on a busy machine.
   grant.mutable_lease()->set_renew_ms(
       static_cast<uint32_t>(std::max<int64_t>(options_.lease_time.count() / 4, 1)));
-  const int fd = page_->memory().fd();
+  const int fd = seat.page->memory().fd();
   return process.Call(std::move(grant), {&fd, 1}, {kDescribeLimit}, nullptr).status();
 }
 
-void DevicePool::LetGo(std::unique_ptr<WorkerProcess> process) {
-  page_->Revoke();
+void DevicePool::LetGo(size_t worker, std::unique_ptr<WorkerProcess> process) {
+  std::shared_ptr<LeasePage> page = seats_[worker].page;
+  page->Revoke();
   std::shared_ptr<WorkerProcess> old = std::move(process);
   std::lock_guard lock(mutex_);
   if (stopping_)
     return; // killed by its destructor
   let_go_.insert(old.get());
   if (!farewell_)
-    farewell_ = std::make_unique<Executor>(1);
-  farewell_->Post([this, old, page = page_] {
+    farewell_ = std::make_unique<Executor>(seats_.size());
+  farewell_->Post([this, old, page] {
     const char *how = "ended";
     switch (old->Outlive(options_.lease_time)) {
     case WorkerProcess::LateEnd::kAnswered:
@@ -216,6 +223,9 @@ PendingPtr DevicePool::Launch(std::shared_ptr<LaunchWork> work,
   std::optional<LaunchAnswer> refuse;
   WorkerPool::Job job;
   job.share = work->share;
+  // Times are what somebody wants to know: nothing else may take part of them.
+  const bool alone = work->job.profile() || work->job.max_samples() > 0 || work->job.timing_only();
+  job.alone = alone;
   job.wanted = [cancel] { return !cancel->cancelled(); };
   job.drop = [answer_once](const absl::Status &why) {
     LaunchAnswer answer;
@@ -225,13 +235,9 @@ PendingPtr DevicePool::Launch(std::shared_ptr<LaunchWork> work,
                                        {.reason = "STOPPING"});
     (*answer_once)(std::move(answer));
   };
-  job.run = [this, work, cancel, answer_once](WorkerSession &session) {
-    (*answer_once)(RunOnDevice(*work, session, *cancel));
-    bool suspect;
-    {
-      std::lock_guard lock(mutex_);
-      suspect = info_.state() == v1::DEVICE_STATE_SUSPECT;
-    }
+  job.run = [this, work, alone, cancel, answer_once](WorkerSession &session) {
+    bool suspect = false;
+    (*answer_once)(RunOnDevice(*work, alone, session, *cancel, &suspect));
     if (suspect) // whether the kernel or the device was at fault
       Probe(session);
   };
@@ -254,8 +260,7 @@ PendingPtr DevicePool::Launch(std::shared_ptr<LaunchWork> work,
     (*answer_once)(*std::move(refuse));
     return nullptr;
   }
-  const WorkerPool::Stats now = pool_->stats();
-  if (work->on_progress && (now.alive == 0 || now.busy + now.queued > 0)) {
+  if (work->on_progress && pool_->WouldWait(alone)) {
     v1::Progress progress;
     progress.set_stage("waiting for device");
     work->on_progress(progress);
@@ -278,7 +283,9 @@ PendingPtr DevicePool::Launch(std::shared_ptr<LaunchWork> work,
   return nullptr;
 }
 
-LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, CancelFlag &cancel) {
+LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, bool alone, WorkerSession &session,
+                                     CancelFlag &cancel, bool *suspect) {
+  std::set<std::string> &loaded = seats_[session.worker()].loaded;
   const Clock::time_point begin = Clock::now();
   auto limit = options_.time_limit;
   if (work.time_limit.count() > 0)
@@ -286,6 +293,7 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
   // Simulated time is the same however busy the machine is.
   const bool watch = options_.other_work && options_.driver != "sim";
   WorkerPool::Stats others_before;
+  const WorkerPool::Stats ours_before = pool_->stats();
   if (watch)
     others_before = options_.other_work();
   std::vector<int> fds;
@@ -311,14 +319,14 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
   };
   const std::string &key = work.compiled->semantic_key();
   absl::StatusOr<wire::WorkerReply> reply = absl::UnknownError("");
-  for (bool send_artifact : {!loaded_.count(key), true}) {
+  for (bool send_artifact : {!loaded.count(key), true}) {
     wire::WorkerRequest ask;
     *ask.mutable_run() = work.job;
     ask.mutable_run()->set_artifact_key(key);
     if (send_artifact)
       ask.mutable_run()->set_artifact(work.compiled->artifact().data(),
                                       work.compiled->artifact().size());
-    token = device_lease_.Grant(Clock::now());
+    token = device_lease_.Grant(alone, Clock::now());
     ask.mutable_run()->set_lease_token(token);
     reply = session.Call(std::move(ask), fds, {limit, options_.lease_time, options_.pool.job_cpu},
                          &cancel, on_event);
@@ -334,7 +342,7 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
   answer.lease = Clock::now() - begin;
   lease_.Observe(Seconds(Clock::now() - begin));
   if (!reply.ok()) {
-    loaded_.clear();
+    loaded.clear();
     if (absl::IsCancelled(reply.status()))
       answer.status = reply.status();
     else if (absl::IsUnavailable(reply.status()))
@@ -349,7 +357,8 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
     else
       answer.failure = std::string(reply.status().message());
     answer.died = DiedOfItsJob(reply.status());
-    if (!absl::IsCancelled(reply.status()))
+    *suspect = !absl::IsCancelled(reply.status());
+    if (*suspect)
       SetState(v1::DEVICE_STATE_SUSPECT);
     return answer;
   }
@@ -368,13 +377,15 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, WorkerSession &session, C
     return answer;
   }
   run_.Observe(Seconds(Clock::now() - begin));
-  if (loaded_.size() > 1024)
-    loaded_.clear(); // only a hint: the worker asks when it needs the artifact
-  loaded_.insert(key);
+  if (loaded.size() > 1024)
+    loaded.clear(); // only a hint: the worker asks when it needs the artifact
+  loaded.insert(key);
   answer.result = std::move(*reply->mutable_run());
   if (watch) {
     const WorkerPool::Stats others = options_.other_work();
-    if (others_before.busy || others.busy || others.started != others_before.started)
+    const WorkerPool::Stats ours = pool_->stats(); // this run among them
+    if (others_before.busy || others.busy || others.started != others_before.started ||
+        ours_before.busy > 1 || ours.busy > 1 || ours.started != ours_before.started)
       answer.result.mutable_report()->mutable_trust()->set_contended(true);
   }
   return answer;

@@ -1,12 +1,13 @@
-// One device of the daemon: the one worker process that owns it, and the jobs that wait for it.
+// One device of the daemon: the worker processes that use it, and the jobs that wait for it.
 //
 // Its state: healthy; suspect after a job that failed, until a probe has looked; probing while one
 // does; quarantined after three probes in vain. A quarantined device takes no jobs and is probed
 // again and again, in growing intervals, so that one that has recovered comes back by itself.
 //
-// A job holds the device's lease (device_lease.h) while it runs. A worker that falls silent loses
-// it: its page (lease_page.h) says so, another worker takes the device over, and the old one is let
-// go. It ends by itself when it wakes up; a result of it is dropped; after the lease's time it is
+// A job holds a lease on the device (device_lease.h) while it runs: one that measures holds it
+// alone, the others share it, each in a worker process of its own. A worker that falls silent loses
+// it: its page (lease_page.h) says so, another worker takes its place, and the old one is let go.
+// It ends by itself when it wakes up; a result of it is dropped; after the lease's time it is
 // killed.
 #ifndef PYASC_SERVER_DAEMON_DEVICE_POOL_H
 #define PYASC_SERVER_DAEMON_DEVICE_POOL_H
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "server/core/backend.h"
 #include "server/core/executor.h"
@@ -56,11 +58,19 @@ public:
   void UpdateMetrics();
 
 private:
-  LaunchAnswer RunOnDevice(LaunchWork &work, WorkerSession &session, CancelFlag &cancel);
+  // What the pool's thread of a worker knows of it; no other uses it.
+  struct Seat {
+    std::set<std::string> loaded; // artifacts that the worker has
+    std::shared_ptr<LeasePage> page;
+  };
+
+  // `suspect`: the device may be at fault, and its state says so.
+  LaunchAnswer RunOnDevice(LaunchWork &work, bool alone, WorkerSession &session, CancelFlag &cancel,
+                           bool *suspect);
   WorkerPool::Options PoolOptions();
   // Gives a worker that has just started its page.
-  absl::Status Introduce(WorkerProcess &process);
-  void LetGo(std::unique_ptr<WorkerProcess> process);
+  absl::Status Introduce(size_t worker, WorkerProcess &process);
+  void LetGo(size_t worker, std::unique_ptr<WorkerProcess> process);
   void SubmitProbe();
   void Probe(WorkerSession &session);
   void SetState(v1::DeviceState state);
@@ -77,12 +87,10 @@ private:
   std::chrono::steady_clock::time_point next_probe_{};
   std::set<WorkerProcess *> let_go_;
   bool stopping_ = false;
-  // Artifacts that the worker has, and its page; used by the pool's one thread.
-  std::set<std::string> loaded_;
-  std::shared_ptr<LeasePage> page_;
+  std::vector<Seat> seats_;
   // Made when first needed: waits for workers that were let go.
   std::unique_ptr<Executor> farewell_;
-  // Last: its thread uses the rest.
+  // Last: its threads use the rest.
   std::unique_ptr<WorkerPool> pool_;
 };
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr milliseconds kFirstPause{50};
 constexpr milliseconds kLongestPause{5000};
+constexpr std::chrono::hours kLongestNap{1};
 
 const char *ReasonLabel(const absl::Status &why) {
   switch (why.code()) {
@@ -56,7 +57,7 @@ absl::StatusOr<wire::WorkerReply>
 WorkerSession::Call(wire::WorkerRequest request, std::span<const int> fds, CallLimits limits,
                     CancelFlag *cancel,
                     const std::function<void(const wire::WorkerReply &)> &on_event) {
-  if (absl::Status s = pool_.EnsureProcess(process_); !s.ok())
+  if (absl::Status s = pool_.EnsureProcess(worker_, process_); !s.ok())
     return s;
   if (cancel) {
     std::lock_guard lock(cancel->mutex_);
@@ -85,7 +86,7 @@ WorkerSession::Call(wire::WorkerRequest request, std::span<const int> fds, CallL
       --pool_.stats_.alive;
     }
     if (absl::IsFailedPrecondition(reply.status()) && pool_.options_.on_silent)
-      pool_.options_.on_silent(std::move(process_));
+      pool_.options_.on_silent(worker_, std::move(process_));
     process_.reset();
   }
   return reply;
@@ -112,7 +113,7 @@ bool WorkerPool::Submit(Job &&job) {
       return false;
     const Share share = job.share;
     queue_.Push(share, {std::move(job), Clock::now()});
-    changed_.notify_one();
+    changed_.notify_all(); // one of them may, and only it
     now_full = queue_.full();
   }
   if (now_full && options_.on_pressure)
@@ -123,6 +124,11 @@ bool WorkerPool::Submit(Job &&job) {
 bool WorkerPool::full() const {
   std::lock_guard lock(mutex_);
   return queue_.full();
+}
+
+bool WorkerPool::WouldWait(bool alone) const {
+  std::lock_guard lock(mutex_);
+  return alone_ || !queue_.empty() || stats_.alive <= stats_.busy || (alone && stats_.busy > 0);
 }
 
 void WorkerPool::Stop(Clock::time_point deadline) {
@@ -156,7 +162,7 @@ bool WorkerPool::stopping() const {
 WorkerPool::Stats WorkerPool::stats() const {
   std::lock_guard lock(mutex_);
   Stats stats = stats_;
-  stats.queued = static_cast<uint32_t>(queue_.size());
+  stats.queued = static_cast<uint32_t>(queue_.size()) + waiting_;
   return stats;
 }
 
@@ -167,7 +173,7 @@ milliseconds WorkerPool::ExpectedWait() const {
                     milliseconds(30'000));
 }
 
-absl::Status WorkerPool::EnsureProcess(std::unique_ptr<WorkerProcess> &process) {
+absl::Status WorkerPool::EnsureProcess(size_t index, std::unique_ptr<WorkerProcess> &process) {
   if (process && process->Alive())
     return absl::OkStatus();
   if (stopping())
@@ -187,7 +193,7 @@ absl::Status WorkerPool::EnsureProcess(std::unique_ptr<WorkerProcess> &process) 
   }
   auto started = WorkerProcess::Start(spawner_, options_.command);
   if (started.ok() && options_.on_start)
-    if (absl::Status s = options_.on_start(**started); !s.ok())
+    if (absl::Status s = options_.on_start(index, **started); !s.ok())
       started = s;
   std::unique_lock lock(mutex_);
   if (!started.ok()) {
@@ -240,42 +246,70 @@ void WorkerPool::Recycle(std::unique_ptr<WorkerProcess> &process) {
   process.reset();
 }
 
+bool WorkerPool::TakeJob(std::unique_lock<std::mutex> &lock, size_t index,
+                         Clock::time_point deadline, Queued *next, std::string *tenant,
+                         double *expected, bool *was_full) {
+  auto turn = [&] {
+    const bool needed =
+        index < options_.ready_workers ||
+        static_cast<size_t>(std::distance(working_.begin(), working_.lower_bound(index))) == index;
+    return stopping_ || (!queue_.empty() && !alone_ && needed);
+  };
+  if (!changed_.wait_until(lock, deadline, turn) || stopping_)
+    return false;
+  working_.insert(index);
+  changed_.notify_all(); // what is left may be another's now
+  *was_full = queue_.full();
+  *expected = Seconds(mean_job_);
+  std::tie(*next, *tenant) = queue_.Pop(*expected);
+  if (next->job.alone) {
+    alone_ = true;
+    ++waiting_;
+    changed_.wait(lock, [&] { return stopping_ || stats_.busy == 0; });
+    --waiting_;
+  }
+  return true;
+}
+
 void WorkerPool::ServeSlot(size_t index) {
   std::unique_ptr<WorkerProcess> process;
   for (;;) {
     // Before there is work, so that the next job does not wait for a process to start.
-    (void)EnsureProcess(process);
+    const bool ready = index < options_.ready_workers;
+    if (ready)
+      (void)EnsureProcess(index, process);
     Queued next;
     std::string tenant;
-    double expected;
-    bool was_full;
+    double expected = 0;
+    bool was_full = false;
     {
       std::unique_lock lock(mutex_);
-      auto woken = [&] { return stopping_ || !queue_.empty(); };
-      if (process)
-        changed_.wait(lock, woken);
-      else if (!changed_.wait_until(lock, no_start_before_, woken))
-        continue; // time to try to start one again
-      if (stopping_)
-        break;
-      if (queue_.empty())
+      // Without a process it is time to try to start one again, sooner or later.
+      const auto deadline = process || !ready ? Clock::now() + kLongestNap : no_start_before_;
+      if (!TakeJob(lock, index, deadline, &next, &tenant, &expected, &was_full)) {
+        if (stopping_)
+          break;
         continue;
-      was_full = queue_.full();
-      expected = Seconds(mean_job_);
-      std::tie(next, tenant) = queue_.Pop(expected);
-      if (!next.job.wanted || next.job.wanted()) {
+      }
+      const bool wanted = !next.job.wanted || next.job.wanted();
+      if (wanted && !stopping_) {
         ++stats_.busy;
         ++stats_.started;
       } else {
         queue_.Charge(tenant, -expected);
+        working_.erase(index);
+        alone_ = alone_ && !next.job.alone;
+        changed_.notify_all();
+        const bool stops = stopping_;
         lock.unlock();
-        next.job.drop(absl::CancelledError("nobody waits for the job any more"));
+        next.job.drop(stops ? absl::UnavailableError("the service is stopping")
+                            : absl::CancelledError("nobody waits for the job any more"));
         continue;
       }
     }
     if (was_full && options_.on_pressure)
       options_.on_pressure();
-    WorkerSession session(*this, process);
+    WorkerSession session(*this, index, process);
     const Clock::time_point begin = Clock::now();
     session.queue_wait_ = begin - next.at;
     queue_wait_.Observe(Seconds(begin - next.at));
@@ -287,6 +321,8 @@ void WorkerPool::ServeSlot(size_t index) {
     const Clock::duration took = Clock::now() - begin;
     mean_job_ = (mean_job_ * 7 + took) / 8;
     queue_.Charge(tenant, Seconds(took) - expected);
+    working_.erase(index);
+    alone_ = alone_ && !next.job.alone;
     --stats_.busy;
     ++stats_.finished;
     changed_.notify_all();

@@ -3,6 +3,9 @@
 // Every worker has a thread of its own here, which takes a job, talks to its process and replaces
 // the process when it has crashed, hung or eaten its memory. A worker that fails to start is tried
 // again after a growing pause; one that a job has killed is replaced at once.
+//
+// A job may ask to be alone: it waits for those that run, and those behind it in the queue wait for
+// it, so that neither kind keeps the other out for ever.
 #ifndef PYASC_SERVER_PROCESS_WORKER_POOL_H
 #define PYASC_SERVER_PROCESS_WORKER_POOL_H
 
@@ -48,14 +51,16 @@ public:
        const std::function<void(const wire::WorkerReply &)> &on_event = nullptr);
 
   std::chrono::nanoseconds queue_wait() const { return queue_wait_; }
+  // Which of the pool's workers it is: 0, 1, ...
+  size_t worker() const { return worker_; }
 
 private:
   friend class WorkerPool;
-  struct Slot;
-  WorkerSession(class WorkerPool &pool, std::unique_ptr<WorkerProcess> &process)
-      : pool_(pool), process_(process) {}
+  WorkerSession(class WorkerPool &pool, size_t worker, std::unique_ptr<WorkerProcess> &process)
+      : pool_(pool), worker_(worker), process_(process) {}
 
   class WorkerPool &pool_;
+  const size_t worker_;
   std::unique_ptr<WorkerProcess> &process_;
   std::chrono::nanoseconds queue_wait_{};
 };
@@ -69,6 +74,8 @@ public:
     std::string what;
     WorkerCommand command;
     size_t workers = 1;
+    // Of them, those whose processes are there before there is work for them.
+    size_t ready_workers = SIZE_MAX;
     size_t max_queue = 256;
     // A worker that has done so many jobs, or keeps so much memory after one, is replaced before
     // the next; 0: never.
@@ -82,8 +89,8 @@ public:
     // Called on the worker's thread. A process has started: an error ends it again. And one was
     // silent for longer than its job allowed: it still lives, and is not the pool's any more. May
     // be empty.
-    std::function<absl::Status(WorkerProcess &)> on_start = {};
-    std::function<void(std::unique_ptr<WorkerProcess>)> on_silent = {};
+    std::function<absl::Status(size_t worker, WorkerProcess &)> on_start = {};
+    std::function<void(size_t worker, std::unique_ptr<WorkerProcess>)> on_silent = {};
   };
   struct Job {
     // Asked when the job's turn comes; false: nobody wants it any more. May be empty.
@@ -92,6 +99,8 @@ public:
     // Called instead of run: CANCELLED (unwanted) or UNAVAILABLE (the pool stops).
     std::function<void(absl::Status)> drop;
     Share share = {};
+    // No other job runs beside it.
+    bool alone = false;
   };
   struct Stats {
     uint32_t alive = 0, busy = 0, queued = 0;
@@ -109,6 +118,8 @@ public:
   bool stopping() const;
   // The next job would be refused.
   bool full() const;
+  // A job that came now would not begin at once.
+  bool WouldWait(bool alone) const;
   Stats stats() const;
   const Options &options() const { return options_; }
   // A guess of how long a job that is queued now would wait.
@@ -116,13 +127,18 @@ public:
 
 private:
   friend class WorkerSession;
+  using Clock = std::chrono::steady_clock;
   struct Queued {
     Job job;
     std::chrono::steady_clock::time_point at;
   };
   void ServeSlot(size_t index);
-  // Starts the process of a slot when it has none. UNAVAILABLE: it does not start.
-  absl::Status EnsureProcess(std::unique_ptr<WorkerProcess> &process);
+  // Takes the next job that this worker is to do, and its tenant; waits for it until `deadline`.
+  // False: there is none, or the pool stops. With the mutex held.
+  bool TakeJob(std::unique_lock<std::mutex> &lock, size_t index, Clock::time_point deadline,
+               Queued *next, std::string *tenant, double *expected, bool *was_full);
+  // Starts the process of a worker when it has none. UNAVAILABLE: it does not start.
+  absl::Status EnsureProcess(size_t index, std::unique_ptr<WorkerProcess> &process);
   void CountEnd(const absl::Status &why);
   // Ends a worker that has served long enough.
   void Recycle(std::unique_ptr<WorkerProcess> &process);
@@ -137,6 +153,10 @@ private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   FairQueue<Queued> queue_;
+  // Workers that have a job. One that is not kept ready takes none while one before it has none.
+  std::set<size_t> working_;
+  bool alone_ = false;             // a job is, or waits to be
+  uint32_t waiting_ = 0;           // such jobs that wait
   std::set<WorkerProcess *> live_; // for killing at Stop
   bool stopping_ = false;
   bool killing_ = false; // what still runs was ended because the pool stops

@@ -8,6 +8,7 @@
 // @fork=FILE (starts a process that sleeps, and writes its id) @attempt=WHAT (see Attempt;
 // sandboxed where FAKE_SANDBOX is set). On the device: @run-crash @run-hang @run-spin @run-stay
 // (leaves a thread behind that works for ever) @run-eat @run-slow=MS
+// @run-alone=FILE @run-shared=FILE (crashes where another run is beside it that may not be)
 // @run-error @run-until=FILE (runs until the file is there)
 // @run-touch=FILE (appends a line when results are copied from the device)
 // @run-known (see below) @run-print=N (before the rest). @temporary=BYTES (what the kernel needs).
@@ -15,6 +16,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -34,6 +36,7 @@
 #include "proto/contract/tensor_type.h"
 #include "pyasc/v1/artifact.pb.h"
 #include "server/core/sha256.h"
+#include "server/process/fd.h"
 #include "server/worker/engine.h"
 
 namespace {
@@ -82,6 +85,14 @@ void Misbehave(const std::string &text, const std::string &prefix) {
   if (std::string file = Value(text, "@" + prefix + "until="); !file.empty())
     while (::access(file.c_str(), F_OK) != 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  // Whoever may not be here beside those who are crashes.
+  server::UniqueFd lock;
+  for (auto [word, how] : {std::pair{"alone=", LOCK_EX}, std::pair{"shared=", LOCK_SH}})
+    if (std::string file = Value(text, "@" + prefix + word); !file.empty()) {
+      lock = server::UniqueFd(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+      if (::flock(lock.get(), how | LOCK_NB) != 0)
+        ::raise(SIGABRT);
+    }
   int ms = 0;
   if (absl::SimpleAtoi(Value(text, "@" + prefix + "slow="), &ms))
     std::this_thread::sleep_for(std::chrono::milliseconds(ms));

@@ -45,7 +45,10 @@ class Background:
             yield event
 
     def _read(self):
-        self.result = Result(self._events())
+        try:
+            self.result = Result(self._events())
+        except grpc.RpcError as error:
+            self.result = error
 
     def join(self):
         self._thread.join(TIME_LIMIT)
@@ -53,7 +56,7 @@ class Background:
 
 
 def test_a_worker_that_slept_through_its_lease_does_not_touch_the_device_again(start, tmp_path):
-    daemon = start("--devices", "sim:1", "--device-lease-ms", "6000")
+    daemon = start("--devices", "sim:1", "--device-runs", "1", "--device-lease-ms", "6000")
     gate, touched, control = tmp_path / "gate", tmp_path / "touched", tmp_path / "control"
     first = Background(daemon, f"x @run-until={gate} @run-touch={touched} ")
     assert first.running.wait(TIME_LIMIT)

@@ -92,7 +92,7 @@ def test_tensors_in_the_frame_and_beside_it_are_the_same_to_callers(daemon, coun
 
 
 def test_stages_that_take_a_while_are_told(start):
-    daemon = start("--devices", "sim:1")
+    daemon = start("--devices", "sim:1", "--device-runs", "1")
     data = floats(1, 2, 3, 4)
     slow = run(daemon, start_message("copy @slow=300 @run-slow=300 ", data=data))
     assert slow.stages[0] == "compiling" and "running" in slow.stages
