@@ -2,16 +2,16 @@
 // both see the same machine. One of:
 //
 //   --echo=ADDRESS --reply-bytes=N    serve replies of N bytes to any unary call, and what it was
-//   sent
-//       to any call of /echo/Stream, until stdin ends
-//   --server=ADDRESS --beside=ADDRESS [--token=T] [--in-flight=N] [--rounds=10] [--seconds=1]
+//       sent to any call of /echo/Stream, until stdin ends
+//   --server=ADDRESS --beside=ADDRESS [--in-flight=N] [--rounds=10] [--seconds=1]
 //       [--artifact-bytes=N]          a cached compile beside the echo; prints JSON
 //   --run=ADDRESS --beside=ADDRESS [--rounds] [--seconds]    a warm run of a 1 KB host kernel
 //   --copy=ADDRESS --beside=ADDRESS [--rounds] [--bytes=N]   a host kernel that copies N bytes, and
-//   a
-//       stream that sends as much there and back; prints JSON
+//       a stream that sends as much there and back; prints JSON
 //   --storm=ADDRESS --connections=N --callers=N    one new kernel for all at once; prints JSON
 //   --fill=DIRECTORY --entries=N    a cache of so many small artifacts
+//
+// All calls, those to the echo too, carry --token=T as their bearer token.
 //
 // Rates and quantiles are medians over the rounds. Calls are made through gRPC's generic stub, so
 // that client and echo spend nothing on messages.
@@ -119,6 +119,15 @@ int ServeEcho(const std::string &address, size_t bytes) {
 
 // -------------------------------------------------------------------------------------- the load
 
+std::string bearer_token; // --token; "" for none
+
+struct Context : grpc::ClientContext {
+  Context() {
+    if (!bearer_token.empty())
+      AddMetadata("authorization", "Bearer " + bearer_token);
+  }
+};
+
 std::shared_ptr<grpc::Channel> Connect(const std::string &address) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1); // a connection of its own
@@ -147,10 +156,8 @@ struct Round {
 // Keeps `in_flight` calls under way for a while.
 class Load {
 public:
-  Load(const std::string &address, std::string method, const grpc::ByteBuffer &request,
-       std::string token)
-      : method_(std::move(method)), request_(request), token_(std::move(token)),
-        stub_(Connect(address)) {}
+  Load(const std::string &address, std::string method, const grpc::ByteBuffer &request)
+      : method_(std::move(method)), request_(request), stub_(Connect(address)) {}
 
   Round Run(int in_flight, double seconds) {
     {
@@ -180,14 +187,12 @@ public:
 
 private:
   struct Call {
-    grpc::ClientContext context;
+    Context context;
     grpc::ByteBuffer reply;
     Clock::time_point begin = Clock::now();
   };
   void Start() {
     auto *call = new Call;
-    if (!token_.empty())
-      call->context.AddMetadata("authorization", "Bearer " + token_);
     stub_.UnaryCall(&call->context, method_, {}, &request_, &call->reply,
                     [this, call](const grpc::Status &status) { Done(call, status); });
   }
@@ -212,7 +217,6 @@ private:
 
   const std::string method_;
   const grpc::ByteBuffer request_;
-  const std::string token_;
   grpc::GenericStub stub_;
   std::mutex mutex_;
   std::condition_variable done_;
@@ -228,11 +232,11 @@ double Median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-int CompareCompile(const std::string &server, const std::string &beside, const std::string &token,
-                   int in_flight, int rounds, double seconds, int artifact_bytes) {
+int CompareCompile(const std::string &server, const std::string &beside, int in_flight, int rounds,
+                   double seconds, int artifact_bytes) {
   const grpc::ByteBuffer kernel =
       Kernel(absl::StrCat("bench @pad=", artifact_bytes, " ", std::string(2000, 'x')));
-  Load compile(server, kCompile, kernel, token), echo(beside, "/echo/Echo", kernel, token);
+  Load compile(server, kCompile, kernel), echo(beside, "/echo/Echo", kernel);
   compile.Run(1, 0.05); // the one that compiles
   compile.Run(in_flight, 0.3);
   echo.Run(in_flight, 0.3);
@@ -275,7 +279,7 @@ int CompareRun(const std::string &server, const std::string &beside, int rounds,
   start.mutable_options()->add_outputs("B");
   auto stub = v1::ExecutionService::NewStub(Connect(server));
   auto one = [&] {
-    grpc::ClientContext context;
+    Context context;
     auto stream = stub->Run(&context);
     stream->Write(request, grpc::WriteOptions().set_last_message());
     v1::RunEvent event;
@@ -290,7 +294,7 @@ int CompareRun(const std::string &server, const std::string &beside, int rounds,
     return 3;
   }
   grpc::Slice slice(request.SerializeAsString());
-  Load echo(beside, "/echo/Echo", grpc::ByteBuffer(&slice, 1), "");
+  Load echo(beside, "/echo/Echo", grpc::ByteBuffer(&slice, 1));
   std::vector<double> ratios, runs, echoes;
   for (int i = 0; i < rounds; ++i) {
     const Round e = echo.Run(1, seconds);
@@ -342,7 +346,7 @@ int CompareCopy(const std::string &server, const std::string &beside, int rounds
   start.mutable_options()->add_outputs("B");
   v1::ProfileReport report;
   auto run = [&]() -> size_t {
-    grpc::ClientContext context;
+    Context context;
     auto stream = stub->Run(&context);
     stream->Write(request);
     SendPieces(data, [&](std::string piece, bool last) {
@@ -365,7 +369,7 @@ int CompareCopy(const std::string &server, const std::string &beside, int rounds
   auto echo = [&]() -> size_t {
     grpc::CompletionQueue queue; // the generic stub has streams for completion queues only
     grpc::GenericStub generic(echo_channel);
-    grpc::ClientContext context;
+    Context context;
     auto stream = generic.PrepareCall(&context, kStream, &queue);
     auto wait = [&] {
       void *tag = nullptr;
@@ -455,7 +459,7 @@ int Storm(const std::string &server, int connections, int callers, const std::st
     stubs.push_back(std::make_unique<grpc::GenericStub>(channel));
   }
   struct Call {
-    grpc::ClientContext context;
+    Context context;
     grpc::ByteBuffer reply;
   };
   std::mutex mutex;
@@ -512,11 +516,12 @@ int main(int argc, char **argv) {
     return value;
   };
   auto whole = [&](const char *name) { return static_cast<int>(number(name)); };
+  bearer_token = flags["token"];
   if (flags.count("echo"))
     return ServeEcho(flags["echo"], static_cast<size_t>(number("reply-bytes")));
   if (flags.count("server"))
-    return CompareCompile(flags["server"], flags["beside"], flags["token"], whole("in-flight"),
-                          whole("rounds"), number("seconds"), whole("artifact-bytes"));
+    return CompareCompile(flags["server"], flags["beside"], whole("in-flight"), whole("rounds"),
+                          number("seconds"), whole("artifact-bytes"));
   if (flags.count("run"))
     return CompareRun(flags["run"], flags["beside"], whole("rounds"), number("seconds"));
   if (flags.count("copy"))

@@ -3,7 +3,7 @@
 
     PYASC_BUILD=build/release /usr/bin/python3 tests/service/targets.py [--quick] [--only WORD] [--json FILE]
 
-Everything runs on this machine, the load beside the service; figures from a busy machine are worth
+The daemons under load ask for a token, check it and keep an audit log. Everything runs on this machine, the load beside the service; figures from a busy machine are worth
 little. Workers are the fake ones: what is measured is the service, not the compiler. Ends with 1 when
 a target is missed.
 """
@@ -59,28 +59,36 @@ class Echo:
         self.process.wait(10)
 
 
-def tenants_file(directory):
-    """A tenant with quotas, and its token."""
+class Guarded(Daemon):
+    """A daemon with authentication and an audit log, and a tenant with quotas whose token is `token`."""
+
+    def __init__(self, directory, *flags, max_calls=1000, **kw):
+        config, self.token = tenants_file(directory, max_calls)
+        super().__init__(directory, "--config", config, "--audit-log",
+                         os.path.join(directory, "audit"), "--max-calls", str(max_calls), *flags, **kw)
+
+
+def tenants_file(directory, max_calls):
     out = subprocess.run([os.path.join(BUILD, "bin", "pyascd"), "--new-token"], capture_output=True,
                          text=True, check=True).stdout
     pair = dict(line.split(": ") for line in out.splitlines())
     path = os.path.join(directory, "tenants.yaml")
     with open(path, "w") as f:
         json.dump({"tenants": [{"name": "load", "token_sha256": [pair["token_sha256"]],
-                                "max_calls": 1000, "max_queued": 1000, "max_bytes": 1 << 30}]}, f)
+                                "max_calls": max_calls, "max_queued": max_calls,
+                                "max_bytes": 1 << 30}]}, f)
     return path, pair["token"]
 
 
 def cached_compiles(directory, rounds, seconds):
-    config, token = tenants_file(directory)
-    daemon = Daemon(directory, "--config", config, "--audit-log", os.path.join(directory, "audit"))
+    daemon = Guarded(directory)
     try:
         for artifact, name, floor, flights in ((10_000, "10 KB", 0.85, (1, 8, 64)),
                                                (1 << 20, "1 MiB", 0.8, (1, 8))):
             for in_flight in flights:
                 echo = Echo(directory, artifact + 300)
                 found = bench(f"--server={daemon.address}", f"--beside={echo.address}",
-                              f"--token={token}", f"--in-flight={in_flight}", f"--rounds={rounds}",
+                              f"--token={daemon.token}", f"--in-flight={in_flight}", f"--rounds={rounds}",
                               f"--seconds={seconds}", f"--artifact-bytes={artifact}")
                 echo.close()
                 row(f"cached compile, {name}, {in_flight} in flight: calls/s beside the echo",
@@ -90,8 +98,8 @@ def cached_compiles(directory, rounds, seconds):
                     row(f"    p99 beside the echo, {in_flight} in flight", "<= 1.3",
                         f"{found['p99_ratio']:.2f}", found["p99_ratio"] <= 1.3)
         echo = Echo(directory, 1024)
-        found = bench(f"--run={daemon.address}", f"--beside={echo.address}", f"--rounds={rounds}",
-                      f"--seconds={seconds}")
+        found = bench(f"--run={daemon.address}", f"--beside={echo.address}",
+                      f"--token={daemon.token}", f"--rounds={rounds}", f"--seconds={seconds}")
         echo.close()
         row("warm run of a 1 KB host kernel: time beside the echo", "<= 2",
             f"{found['time_ratio']:.2f} ({found['run_p50_us']:.0f} us)", found["time_ratio"] <= 2)
@@ -100,9 +108,9 @@ def cached_compiles(directory, rounds, seconds):
 
 
 def storm(directory, connections, callers):
-    daemon = Daemon(directory, "--max-calls", "20000")
+    daemon = Guarded(directory, max_calls=20_000)
     try:
-        found = bench(f"--storm={daemon.address}", f"--connections={connections}",
+        found = bench(f"--storm={daemon.address}", f"--token={daemon.token}", f"--connections={connections}",
                       f"--callers={callers}", "--text=storm @slow=500 ")
         compiles = daemon.stats().compiles
         row(f"{connections} connections x {callers} callers, one new kernel",
@@ -125,12 +133,12 @@ def crowd(directory, connections, rounds):
     compiles = failed = 0
     for i in range(rounds):
         echo = Echo(directory, 300)
-        daemon = Daemon(directory, "--max-calls", str(2 * connections))
+        daemon = Guarded(directory, max_calls=2 * connections)
         try:
             for name, address, pid in (("echo", echo.address, echo.process.pid),
                                        ("service", daemon.address, daemon.process.pid)):
                 found = bench(f"--storm={address}", f"--connections={connections}", "--callers=1",
-                              f"--text=crowd {i} ")
+                              f"--token={daemon.token}", f"--text=crowd {i} ")
                 failed += found["failed"]
                 times[name].append(found["seconds"])
                 most[name] = max(most.get(name, 0), peak_bytes(pid))
@@ -155,6 +163,7 @@ def fleet_storm(directory, connections, callers):
     redis = Redis(directory)
     frontend = f"127.0.0.1:{conftest.free_port()}"
     environment, daemons = {**os.environ, "PYASC_FRONTEND": frontend}, []
+    config, token = tenants_file(directory, 20_000)
     balancer = None
     try:
         for name in "ABC":
@@ -162,17 +171,18 @@ def fleet_storm(directory, connections, callers):
             address = f"127.0.0.1:{conftest.free_port()}"
             daemons.append(Daemon(os.path.join(directory, name), "--listen", address, "--redis",
                                   f"unix:{redis.socket}", "--redis-key-file", key,
-                                  "--max-calls", "20000"))
+                                  "--max-calls", "20000", "--config", config))
             environment[f"PYASC_{name}"] = address
             environment[f"PYASC_{name}_CHECK"] = str(daemons[-1].http_port)
         balancer = subprocess.Popen(
             ["haproxy", "-f", os.path.join(deploy, "haproxy", "pyascd.cfg"), "-db"], env=environment)
         wait_for(lambda: subprocess.run(
-            [BENCH, f"--storm={frontend}", "--connections=1", "--callers=1", "--text=first "],
+            [BENCH, f"--storm={frontend}", f"--token={token}", "--connections=1", "--callers=1",
+             "--text=first "],
             capture_output=True, check=False).returncode == 0, "the balancer to find the daemons")
         before = sum(d.stats().compiles for d in daemons)
-        found = bench(f"--storm={frontend}", f"--connections={connections}", f"--callers={callers}",
-                      "--text=storm @slow=500 ")
+        found = bench(f"--storm={frontend}", f"--token={token}", f"--connections={connections}",
+                      f"--callers={callers}", "--text=storm @slow=500 ")
         compiles = sum(d.stats().compiles for d in daemons) - before
         row("    the same over 3 daemons with Redis and HAProxy",
             "1 compile; all within compile + 2 s",
@@ -189,10 +199,11 @@ def fleet_storm(directory, connections, callers):
 
 def copies(directory, rounds):
     """With the real compiler and host device."""
-    daemon = Daemon(directory, worker=os.path.join(BUILD, "bin", "pyasc-worker"))
+    daemon = Guarded(directory, worker=os.path.join(BUILD, "bin", "pyasc-worker"))
     echo = Echo(directory, 300)
     try:
-        found = bench(f"--copy={daemon.address}", f"--beside={echo.address}", f"--rounds={rounds}")
+        found = bench(f"--copy={daemon.address}", f"--beside={echo.address}",
+                      f"--token={daemon.token}", f"--rounds={rounds}")
         row("64 MiB in and out of a host kernel: rate beside a bare stream", ">= 0.5",
             f"{found['rate_ratio']:.2f} ({found['run_gb_per_s']:.2f} of "
             f"{found['echo_gb_per_s']:.2f} GB/s)", found["rate_ratio"] >= 0.5)
