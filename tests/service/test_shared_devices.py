@@ -36,8 +36,8 @@ def test_one_run_at_a_time_where_that_is_configured(start, tmp_path):
     daemon = start("--devices", "sim:1", "--device-runs", "1")
     gate = tmp_path / "gate"
     runs = [Background(daemon, f"{name} @run-until={gate} ") for name in ("a", "b")]
-    wait_for(lambda: device(daemon).queue_length == 1, "the second to wait")
-    assert lease(daemon).holders == 1
+    wait_for(lambda: device(daemon).queue_length == 1 and lease(daemon).holders == 1,
+             "one to run and the other to wait")
     gate.touch()
     assert [r.join().done.outcome for r in runs] == [OK] * 2
 

@@ -180,6 +180,6 @@ def test_a_run_that_takes_too_much_cpu_time_is_ended(start):
 def test_a_thread_that_a_run_leaves_behind_does_not_work_for_ever(start):
     daemon = start("--devices", "sim:1")
     assert run(daemon, start_message("bad @run-stay ", data=floats(1, 2, 3, 4))).done.outcome == OK
-    (worker,) = [p for p in daemon.descendants() if b"--role=device" in cmdline(p)]
-    wait_for(lambda: not alive(worker), "the worker with the thread to be ended")
+    workers = [p for p in daemon.descendants() if b"--role=device" in cmdline(p)]
+    wait_for(lambda: not all(map(alive, workers)), "the worker with the thread to be ended")
     assert run(daemon, start_message("good", data=floats(1, 2, 3, 4))).done.outcome == OK
