@@ -43,7 +43,7 @@ def test_text_compiles_whatever_the_names(tmp_path, monkeypatch):
     path.write_text(SOURCE)
     monkeypatch.setattr(cli, "case_file", lambda case: path)
     given = inputs()
-    text, contract = compile_text(CASE, given, tmp_path)
+    text, contract = compile_text(cli.case_file(CASE), given, CASE.scalars, tmp_path)
     arrays = {k: v.copy() for k, v in given.items()}
     library = run_text.build(text, tmp_path)
     results = run_text.launch(library, contract, tensor_pb2.DType.Name, arrays, CASE.scalars)
