@@ -14,7 +14,9 @@
 namespace pyasc::server {
 
 Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  EVP_DigestInit_ex(context_, EVP_sha256(), nullptr);
+  // EVP_sha256() would be looked up among OpenSSL's providers, under a lock, for each hash.
+  static const EVP_MD *const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  EVP_DigestInit_ex(context_, algorithm, nullptr);
 }
 
 Sha256::~Sha256() { EVP_MD_CTX_free(context_); }

@@ -216,7 +216,7 @@ v1::DeviceInfo DevicePool::info() const {
   return info;
 }
 
-PendingPtr DevicePool::Launch(std::shared_ptr<LaunchWork> work,
+PendingPtr DevicePool::Launch(const std::shared_ptr<LaunchWork> &work,
                               std::function<void(LaunchAnswer)> done) {
   auto cancel = std::make_shared<CancelFlag>();
   auto answer_once = std::make_shared<std::function<void(LaunchAnswer)>>(std::move(done));

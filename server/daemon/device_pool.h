@@ -45,7 +45,8 @@ public:
   };
   DevicePool(Options options, Spawner &spawner, Metrics &metrics);
 
-  PendingPtr Launch(std::shared_ptr<LaunchWork> work, std::function<void(LaunchAnswer)> done);
+  PendingPtr Launch(const std::shared_ptr<LaunchWork> &work,
+                    std::function<void(LaunchAnswer)> done);
   void Stop(std::chrono::steady_clock::time_point deadline);
   // Jobs that run or wait.
   uint32_t Load() const;

@@ -314,7 +314,7 @@ PendingPtr PooledBackend::Launch(std::shared_ptr<LaunchWork> work,
       best = pool.get();
   }
   if (best)
-    return best->Launch(std::move(work), std::move(done));
+    return best->Launch(work, std::move(done));
   std::string text = driver_known ? absl::StrCat("there is no device ", *work->ordinal,
                                                  " of driver '", TargetName(work->target), "'")
                                   : absl::StrCat("this service has no device of driver '",

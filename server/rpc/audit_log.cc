@@ -1,19 +1,22 @@
 #include "server/rpc/audit_log.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/process/fd.h"
-#include "spdlog/async.h"
-#include "spdlog/async_logger.h"
-#include "spdlog/sinks/basic_file_sink.h"
 #include "spdlog/spdlog.h"
 
 namespace pyasc::server {
 namespace {
+
+constexpr std::chrono::milliseconds kTogether{100};
+constexpr size_t kMaxWaiting = 8 << 20; // bytes
 
 // What callers and kernels name themselves goes in as JSON text.
 std::string Quoted(const std::string &text) {
@@ -29,36 +32,84 @@ std::string Quoted(const std::string &text) {
   return quoted + '"';
 }
 
+// Thousandths as a decimal fraction.
+std::string Thousandths(int64_t value) {
+  return absl::StrCat(value / 1000, ".", absl::Dec(value % 1000, absl::kZeroPad3));
+}
+
 } // namespace
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string &path) {
-  UniqueFd made(::open(path.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!made.valid())
+  UniqueFd file(::open(path.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid())
     return absl::ErrnoToStatus(errno, absl::StrCat("audit_log: cannot open ", path));
-  try {
-    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
-    auto logger = std::make_shared<spdlog::async_logger>(
-        "audit", sink, spdlog::thread_pool(), spdlog::async_overflow_policy::overrun_oldest);
-    logger->set_pattern("%v");
-    spdlog::register_logger(logger); // flushed every second with the others
-    return std::unique_ptr<AuditLog>(new AuditLog(std::move(logger)));
-  } catch (const spdlog::spdlog_ex &error) {
-    return absl::UnavailableError(absl::StrCat("audit_log: ", error.what()));
-  }
+  return std::unique_ptr<AuditLog>(new AuditLog(std::move(file)));
 }
 
+AuditLog::AuditLog(UniqueFd file) : file_(std::move(file)), thread_([this] { Serve(); }) {}
+
 AuditLog::~AuditLog() {
-  logger_->flush();
-  spdlog::drop("audit");
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
 }
 
 void AuditLog::Write(const Entry &entry) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  logger_->info(absl::StrFormat(
-      R"({"time": %.3f, "tenant": %s, "peer": %s, "method": %s, "code": %s, "request_id": %s, "kernel": %s, "ms": %.3f})",
-      std::chrono::duration<double>(now).count(), Quoted(entry.tenant), Quoted(entry.peer),
-      Quoted(entry.method), Quoted(entry.code), Quoted(entry.request_id), Quoted(entry.kernel),
-      entry.milliseconds));
+  const std::string line = absl::StrCat(
+      R"({"time": )", Thousandths(now / std::chrono::milliseconds(1)), R"(, "tenant": )",
+      Quoted(entry.tenant), R"(, "peer": )", Quoted(entry.peer), R"(, "method": )",
+      Quoted(entry.method), R"(, "code": )", Quoted(entry.code), R"(, "request_id": )",
+      Quoted(entry.request_id), R"(, "kernel": )", Quoted(entry.kernel), R"(, "ms": )",
+      Thousandths(static_cast<int64_t>(entry.milliseconds * 1000)), "}\n");
+  bool first;
+  {
+    std::lock_guard lock(mutex_);
+    if (lines_.size() + line.size() > kMaxWaiting) {
+      ++dropped_;
+      return;
+    }
+    first = lines_.empty();
+    lines_ += line;
+  }
+  if (first)
+    changed_.notify_one();
+}
+
+void AuditLog::Serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return ending_ || !lines_.empty(); });
+    changed_.wait_for(lock, kTogether, [this] { return ending_; });
+    if (lines_.empty())
+      return;
+    const std::string lines = std::exchange(lines_, {});
+    const uint64_t dropped = std::exchange(dropped_, 0);
+    lock.unlock();
+    Append(lines);
+    if (dropped)
+      spdlog::warn("audit log: {} lines dropped: the disk is too slow for them", dropped);
+    lock.lock();
+  }
+}
+
+void AuditLog::Append(const std::string &lines) {
+  for (size_t written = 0; written < lines.size();) {
+    const ssize_t n = ::write(file_.get(), lines.data() + written, lines.size() - written);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0) {
+      if (!failed_)
+        spdlog::warn("audit log: cannot be written: {}; lines are lost", std::strerror(errno));
+      failed_ = true;
+      return;
+    }
+    written += n;
+  }
+  failed_ = false;
 }
 
 } // namespace pyasc::server

@@ -2,19 +2,21 @@
 #ifndef PYASC_SERVER_RPC_AUDIT_LOG_H
 #define PYASC_SERVER_RPC_AUDIT_LOG_H
 
+#include <condition_variable>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "absl/status/statusor.h"
-
-namespace spdlog {
-class logger;
-}
+#include "server/process/fd.h"
 
 namespace pyasc::server {
 
-// Thread-safe; does not block: a writer thread of its own takes the lines, and drops the oldest
-// when the disk is too slow for them.
+// Thread-safe; does not block: a writer thread takes what has come together in a tenth of a second,
+// since waking it for each line would cost more than the line. Lines that the disk is too slow for
+// are dropped, and their number logged.
 class AuditLog {
 public:
   struct Entry {
@@ -23,12 +25,24 @@ public:
   };
   // Appends to `path`, which is made with mode 0600.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string &path);
+  // Writes what is left.
   ~AuditLog();
   void Write(const Entry &entry);
 
 private:
-  explicit AuditLog(std::shared_ptr<spdlog::logger> logger) : logger_(std::move(logger)) {}
-  std::shared_ptr<spdlog::logger> logger_;
+  explicit AuditLog(UniqueFd file);
+  void Serve();
+  // Without the mutex.
+  void Append(const std::string &lines);
+
+  const UniqueFd file_;
+  bool failed_ = false; // the last write; the thread's own
+  std::mutex mutex_;    // what follows
+  std::condition_variable changed_;
+  std::string lines_; // not written yet
+  uint64_t dropped_ = 0;
+  bool ending_ = false;
+  std::thread thread_; // last: it uses the rest
 };
 
 } // namespace pyasc::server
