@@ -358,8 +358,13 @@ LaunchAnswer DevicePool::RunOnDevice(LaunchWork &work, bool alone, WorkerSession
       answer.failure = std::string(reply.status().message());
     answer.died = DiedOfItsJob(reply.status());
     *suspect = !absl::IsCancelled(reply.status());
-    if (*suspect)
+    if (*suspect) {
+      {
+        std::lock_guard lock(mutex_);
+        probe_pending_ = true; // by this worker, behind its answer: no other one is wanted for it
+      }
       SetState(v1::DEVICE_STATE_SUSPECT);
+    }
     return answer;
   }
   SetState(v1::DEVICE_STATE_HEALTHY);
