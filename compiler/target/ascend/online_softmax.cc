@@ -338,11 +338,7 @@ FailureOr<TileValue> OnlineCode::read(const RowOperand &operand, const Block &bl
     at = add(at, column);
   Value &memory = operands_[access];
   if (!memory)
-    memory = buffers_.make(loc_,
-                           operand.kind == TileKind::full  ? BufferKind::full
-                           : operand.kind == TileKind::row ? BufferKind::row
-                                                           : BufferKind::column,
-                           operand.element, 1);
+    memory = buffers_.make(loc_, bufferOf(operand.kind), operand.element, 1);
   value.memory = memory;
   const bool full = operand.kind == TileKind::full;
   Value length = operand.kind == TileKind::column ? block.rows : columns;

@@ -107,12 +107,10 @@ LogicalResult VectorEmitter::prepare() {
       someInvariant |= source.invariant;
       if (loaded) {
         int64_t step = stepOf(operand, loops());
-        BufferKind kind = isTransposed(operand, loops())  ? BufferKind::transposed
-                          : step == 2                     ? BufferKind::everySecond
-                          : step == 4                     ? BufferKind::everyFourth
-                          : source.kind == TileKind::full ? BufferKind::full
-                          : source.kind == TileKind::row  ? BufferKind::row
-                                                          : BufferKind::column;
+        BufferKind kind = isTransposed(operand, loops()) ? BufferKind::transposed
+                          : step == 2                    ? BufferKind::everySecond
+                          : step == 4                    ? BufferKind::everyFourth
+                                                         : bufferOf(source.kind);
         source.buffer = buffers_.make(loc_, kind, operand.element, source.invariant ? 1 : 2);
       }
       sources().push_back(source);
@@ -464,25 +462,22 @@ LogicalResult VectorEmitter::emitAccumulate() {
 
   Source before{&out, TileKind::full, buffer, true, {}};
   auto combiner = findCombiner(nest().op);
+  auto begin = [&](Value scalar) -> LogicalResult {
+    auto value = emitter_.scalar(scalar);
+    if (failed(value))
+      return failure();
+    code_.fill(TileKind::full, *value, &accumulator);
+    return success();
+  };
   auto start = [&]() -> LogicalResult {
-    if (group_ && group_->fill) {
-      auto value = emitter_.scalar(group_->fill);
-      if (failed(value))
-        return failure();
-      code_.fill(TileKind::full, *value, &accumulator);
-      return success();
-    }
+    if (group_ && group_->fill)
+      return begin(group_->fill);
     if (nest().fromNeutral) {
       code_.fill(TileKind::full, neutral(*combiner), &accumulator);
       return success();
     }
-    if (nest().fill) {
-      auto value = emitter_.scalar(nest().fill);
-      if (failed(value))
-        return failure();
-      code_.fill(TileKind::full, *value, &accumulator);
-      return success();
-    }
+    if (nest().fill)
+      return begin(nest().fill);
     auto at = address(out);
     auto view = emitter_.view(out.memref);
     if (failed(at) || failed(view))
@@ -538,10 +533,8 @@ LogicalResult VectorEmitter::addUp(
       auto full = body().stored(*value, TileKind::full, nullptr);
       if (failed(full) || full->storage != element)
         return fail("the reduction's result has another type than its accumulator");
-      if (isa<FloatType>(element))
-        code_.scalarOp(Scalar::muls, *full, code_.constant(element, 1), &accumulator);
-      else
-        code_.scalarOp(Scalar::adds, *full, code_.constant(element, 0), &accumulator);
+      code_.copy(accumulator.memory, accumulator.offset, full->memory, full->offset,
+                 code_.count(TileKind::full));
       return success();
     });
   };

@@ -169,8 +169,7 @@ public:
       TileValue value;
       value.kind = kind;
       value.type = value.storage = type;
-      value.memory = buffers.make(
-          loc_, kind == TileKind::column ? BufferKind::column : BufferKind::row, type, 1);
+      value.memory = buffers.make(loc_, bufferOf(kind), type, 1);
       value.offset = code.index(0);
       return value;
     };

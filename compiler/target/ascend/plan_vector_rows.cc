@@ -254,26 +254,26 @@ private:
     auto known = values_.find(operand.access);
     if (known != values_.end())
       return known->second;
+    const RowAccess &access = operand.access;
+    if (auto ahead = ahead_.find(access); ahead != ahead_.end()) {
+      Value buffer = ahead->second;
+      return values_[access] = inBuffer(
+                 operand, builder_.create<SlotOp>(loc_, buffer.getType(), buffer, iteration_));
+    }
+    if (operand.kind == TileKind::full) {
+      Value buffer = buffers_.make(loc_, BufferKind::full, operand.element, options_.inputSlots);
+      auto memory = loadTile(operand, buffer, false);
+      if (failed(memory))
+        return failure();
+      return values_[access] = inBuffer(operand, *memory);
+    }
     Value gm;
     auto at = address(operand, gm);
     if (failed(at))
       return failure();
     Value zero = code_.index(0), one = code_.index(1);
-    const RowAccess &access = operand.access;
     TileValue value;
-    if (operand.kind == TileKind::full) {
-      auto ahead = ahead_.find(access);
-      if (ahead != ahead_.end()) {
-        value = inBuffer(operand, builder_.create<SlotOp>(loc_, ahead->second.getType(),
-                                                          ahead->second, iteration_));
-      } else {
-        Value buffer = buffers_.make(loc_, BufferKind::full, operand.element, options_.inputSlots);
-        auto memory = loadTile(operand, buffer, false);
-        if (failed(memory))
-          return failure();
-        value = inBuffer(operand, *memory);
-      }
-    } else if (access.rowStride == 1 || !tiling_.size.hasRows) {
+    if (access.rowStride == 1 || !tiling_.size.hasRows) {
       Value memory = slotOf(BufferKind::column, operand.element);
       value = inBuffer(operand, memory);
       builder_.create<LoadOp>(loc_, memory, zero, gm, *at, one, rows_, rows_, pitch());

@@ -20,6 +20,12 @@ constexpr int64_t kLongVector = 256;
 // Comparisons work on whole repeats: every buffer has room for them.
 static int64_t wholeRepeats(int64_t elements) { return llvm::divideCeil(elements, 128) * 128; }
 
+BufferKind bufferOf(TileKind kind) {
+  return kind == TileKind::full  ? BufferKind::full
+         : kind == TileKind::row ? BufferKind::row
+                                 : BufferKind::column;
+}
+
 int64_t TileBuffers::elements(BufferKind kind, int64_t elementBytes, TileSize size) {
   switch (kind) {
   case BufferKind::full:
@@ -155,17 +161,22 @@ TileKind TileCode::join(TileKind a, TileKind b) {
   return TileKind::full;
 }
 
-TileValue TileCode::fresh(TileKind kind, Type storage) {
-  BufferKind bufferKind = kind == TileKind::full  ? BufferKind::full
-                          : kind == TileKind::row ? BufferKind::row
-                                                  : BufferKind::column;
+TileValue TileCode::freshIn(BufferKind buffer, TileKind kind, Type storage) {
   TileValue value;
   value.kind = kind;
   value.type = value.storage = storage;
-  value.lease = buffers_.take(loc_, bufferKind, storage);
+  value.lease = buffers_.take(loc_, buffer, storage);
   value.memory = value.lease->memory;
   value.offset = index(0);
   return value;
+}
+
+void TileCode::copy(Value to, Value toOffset, Value from, Value fromOffset, Value count) {
+  // One times the number, and zero more than it, are the number.
+  Type type = cast<MemRefType>(from.getType()).getElementType();
+  bool isFloat = isa<FloatType>(type);
+  builder().create<VScalarOp>(loc_, isFloat ? Scalar::muls : Scalar::adds, to, toOffset, from,
+                              fromOffset, constant(type, isFloat ? 1 : 0), count);
 }
 
 TileValue TileCode::deinterleave(Value rows, int64_t step) {
@@ -188,10 +199,8 @@ TileValue TileCode::interleave(Value rows, const TileValue &value) {
   b.create<VTransposeOp>(loc_, columns->memory, zero, rows, zero, rows_, twice, wide, high);
   b.create<VTransposeOp>(loc_, columns->memory, zero, value.memory, value.offset, rows_, cols_,
                          index(size_.pitch), index(2 * transposedPitch()));
-  TileValue result = value;
-  result.lease = buffers_.take(loc_, BufferKind::everySecond, element);
-  result.memory = result.lease->memory;
-  result.offset = zero;
+  TileValue result = freshIn(BufferKind::everySecond, TileKind::full, element);
+  result.type = value.type;
   b.create<VTransposeOp>(loc_, result.memory, zero, columns->memory, zero, twice, rows_, high,
                          wide);
   return result;
@@ -199,15 +208,9 @@ TileValue TileCode::interleave(Value rows, const TileValue &value) {
 
 TileValue TileCode::transpose(Value columns) {
   OpBuilder &b = builder();
+  // Whole pieces are written: there is room for rows up to the next pitch unit.
   auto tile = [&](Type element) {
-    TileValue value;
-    value.kind = TileKind::full;
-    value.type = value.storage = element;
-    // Whole pieces are written: there is room for rows up to the next pitch unit.
-    value.lease = buffers_.take(loc_, BufferKind::transposed, element);
-    value.memory = value.lease->memory;
-    value.offset = index(0);
-    return value;
+    return freshIn(BufferKind::transposed, TileKind::full, element);
   };
   Type element = cast<MemRefType>(columns.getType()).getElementType();
   auto transposed = [&](Value from) {
@@ -468,10 +471,8 @@ TileValue TileCode::reduceRows(Reduce op, TileValue a) {
       builder().create<VBlockReduceOp>(loc_, op, to, index(0), memory, offset, index(whole));
       n = whole / kBlockElements + rest;
       if (rest > 0) // as it is
-        builder().create<VScalarOp>(
-            loc_, Scalar::muls, to, index(whole / kBlockElements), memory,
-            builder().createOrFold<arith::AddIOp>(loc_, offset, index(whole)),
-            constant(a.storage, 1), index(rest));
+        copy(to, index(whole / kBlockElements), memory,
+             builder().createOrFold<arith::AddIOp>(loc_, offset, index(whole)), index(rest));
       memory = to;
       offset = index(0);
       length = index(n);
@@ -508,10 +509,7 @@ TileValue TileCode::foldLines(Binary op, TileValue a, Value lines, int64_t most,
     if (memory != a.memory && !(constantOf(others) && constantOf(others) == constantOf(kept))) {
       Value from = elements(others);
       Value rest = elements(b.createOrFold<arith::SubIOp>(loc_, kept, others));
-      bool isFloat = isa<FloatType>(a.storage);
-      b.create<VScalarOp>(loc_, isFloat ? Scalar::muls : Scalar::adds, memory, place(offset, from),
-                          a.memory, place(a.offset, from), constant(a.storage, isFloat ? 1 : 0),
-                          rest);
+      copy(memory, place(offset, from), a.memory, place(a.offset, from), rest);
     }
     if (halves) {
       a.lease = std::move(halves);
@@ -534,17 +532,11 @@ TileValue TileCode::reduceLines(Binary op, TileValue a) {
 TileValue TileCode::foldRows(Binary op, TileValue a) {
   OpBuilder &b = builder();
   if (size_.hasRows) {
-    TileValue columns;
-    columns.type = columns.storage = a.storage;
-    columns.lease = buffers_.take(loc_, BufferKind::transposed, a.storage);
-    columns.memory = columns.lease->memory;
-    columns.offset = index(0);
+    TileValue columns = freshIn(BufferKind::transposed, TileKind::column, a.storage);
     b.create<VTransposeOp>(loc_, columns.memory, columns.offset, a.memory, a.offset, rows_, cols_,
                            index(size_.pitch), index(transposedPitch()));
     a = {};
-    columns = foldLines(op, std::move(columns), cols_, size_.pitch, transposedPitch());
-    columns.kind = TileKind::column;
-    return columns;
+    return foldLines(op, std::move(columns), cols_, size_.pitch, transposedPitch());
   }
   // One vector: its blocks of a pitch unit are folded, then the rest of it that is no whole block
   // joins, and the scalar unit does what is left.
@@ -560,9 +552,7 @@ TileValue TileCode::foldRows(Binary op, TileValue a) {
   if (size_.pitch > kPitchUnit) {
     // The rest is no whole line: it joins the first, before that is folded.
     auto lease = buffers_.take(loc_, BufferKind::full, type);
-    bool isFloat = isa<FloatType>(type);
-    b.create<VScalarOp>(loc_, isFloat ? Scalar::muls : Scalar::adds, lease->memory, index(0),
-                        a.memory, a.offset, constant(type, isFloat ? 1 : 0), cols_);
+    copy(lease->memory, index(0), a.memory, a.offset, cols_);
     folded.memory = lease->memory;
     folded.offset = index(0);
     folded.lease = std::move(lease);

@@ -40,6 +40,9 @@ enum class BufferKind {
   reduceScratch,
 };
 
+// Of a tile of that kind, which is not uniform.
+BufferKind bufferOf(TileKind kind);
+
 // Rows of tiles start at multiples of this many elements: 32 bytes for any type.
 inline constexpr int64_t kPitchUnit = 32;
 
@@ -106,7 +109,9 @@ public:
   mlir::Value cols() const { return cols_; }
   mlir::Value count(TileKind kind) const;
 
-  TileValue fresh(TileKind kind, mlir::Type storage);
+  TileValue fresh(TileKind kind, mlir::Type storage) {
+    return freshIn(bufferOf(kind), kind, storage);
+  }
   // A full tile from every step-th element of rows that are `step` times as long.
   TileValue deinterleave(mlir::Value rows, int64_t step);
   // `rows`, which are twice as long, with `value` in place of every second element.
@@ -118,6 +123,10 @@ public:
   int64_t pitch() const { return size_.pitch; }
   int64_t transposedPitch() const { return llvm::divideCeil(size_.rows, kPitchUnit) * kPitchUnit; }
   TileValue uniform(mlir::Value scalar);
+
+  // Elements as they are, all of one type of 2 or 4 bytes.
+  void copy(mlir::Value to, mlir::Value toOffset, mlir::Value from, mlir::Value fromOffset,
+            mlir::Value count);
 
   // Results go to `into` when it is given (its kind and storage must fit).
   TileValue fill(TileKind kind, mlir::Value scalar, const TileValue *into = nullptr);
@@ -161,6 +170,7 @@ private:
   // Folds `lines` (at most `most`) lines of `pitch` elements into the first, by halves. A tile that
   // somebody else holds is left as it is.
   TileValue foldLines(Binary op, TileValue a, mlir::Value lines, int64_t most, int64_t pitch);
+  TileValue freshIn(BufferKind buffer, TileKind kind, mlir::Type storage);
   // a op s, or s op a, for operations that have no form with a scalar.
   TileValue scalarAsVector(Binary op, const TileValue &a, mlir::Value scalar, bool reverse,
                            const TileValue *into);
