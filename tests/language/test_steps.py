@@ -38,26 +38,33 @@ def reference(name, x, z, step, first):
     return y
 
 
-@pytest.mark.parametrize("driver", drivers.DRIVERS)
-@pytest.mark.parametrize("name", BODIES)
-def test_every_few_elements(name, driver, server):
+def differences(body, steps, driver, server, arguments, right):
+    """What of the shapes and steps gives another y than `right(arrays, step, first)`, where
+    `arguments(long, z)` says what the arrays are: `long` ends with the last element that is taken."""
     wrong = []
     for n, (rows, columns) in enumerate(SHAPES):
         dtype = DTYPES[n % len(DTYPES)]
-        for step, first in ((2, 0), (2, 1), (3, 1), (4, 0), (4, 3)):
-            # The last element taken is the last one there is.
-            x = numbers((rows, step * (columns - 1) + first + 1), dtype, 1)
-            z = numbers((rows, columns), dtype, 2)
+        for step, first in steps:
+            arrays = arguments(numbers((rows, step * (columns - 1) + first + 1), dtype, 1),
+                               numbers((rows, columns), dtype, 2))
+            parameters = ", ".join(f"{name}: asc.{dtype}[{', '.join(map(str, array.shape))}]"
+                                   for name, array in arrays.items())
             text = drivers.kernel(
-                f"x: asc.{dtype}[{', '.join(map(str, x.shape))}], z: asc.{dtype}[{rows}, {columns}], "
-                f"y: asc.{dtype}[{rows}, {columns}]",
+                parameters,
                 f"    for i in range({rows}):\n        for j in range({columns}):\n            " +
-                BODIES[name].replace("S", str(step)).replace("F", str(first)))
-            args = {"x": x, "z": z, "y": np.zeros((rows, columns), dtype)}
-            got = drivers.run(driver, text, args, server)["y"]
-            if not np.array_equal(got, reference(name, x, z, step, first)):
+                body.replace("S", str(step)).replace("F", str(first)))
+            got = drivers.run(driver, text, arrays, server)["y"]
+            if not np.array_equal(got, right(arrays, step, first)):
                 wrong.append((rows, columns, dtype, step, first))
-    assert not wrong
+    return wrong
+
+
+@pytest.mark.parametrize("driver", drivers.DRIVERS)
+@pytest.mark.parametrize("name", BODIES)
+def test_every_few_elements(name, driver, server):
+    assert not differences(BODIES[name], ((2, 0), (2, 1), (3, 1), (4, 0), (4, 3)), driver, server,
+                           lambda x, z: {"x": x, "z": z, "y": np.zeros_like(z)},
+                           lambda a, step, first: reference(name, a["x"], a["z"], step, first))
 
 
 @pytest.mark.parametrize("driver", drivers.DRIVERS)
@@ -98,20 +105,10 @@ def put(y, values, step, first):
 @pytest.mark.parametrize("driver", drivers.DRIVERS)
 @pytest.mark.parametrize("name", RESULTS)
 def test_results_between_what_stays(name, driver, server):
-    wrong = []
-    for n, (rows, columns) in enumerate(SHAPES):
-        dtype = DTYPES[n % len(DTYPES)]
-        for step, first in ((2, 0), (2, 1), (4, 1)):
-            y = numbers((rows, step * (columns - 1) + first + 1), dtype, 1)
-            z = numbers((rows, columns), dtype, 2)
-            text = drivers.kernel(
-                f"z: asc.{dtype}[{rows}, {columns}], y: asc.{dtype}[{', '.join(map(str, y.shape))}]",
-                f"    for i in range({rows}):\n        for j in range({columns}):\n            " +
-                RESULTS[name][0].replace("S", str(step)).replace("F", str(first)))
-            got = drivers.run(driver, text, {"z": z, "y": y}, server)["y"]
-            if not np.array_equal(got, RESULTS[name][1](y, z, step, first)):
-                wrong.append((rows, columns, dtype, step, first))
-    assert not wrong
+    body, right = RESULTS[name]
+    assert not differences(body, ((2, 0), (2, 1), (4, 1)), driver, server,
+                           lambda y, z: {"z": z, "y": y},
+                           lambda a, step, first: right(a["y"], a["z"], step, first))
 
 
 @pytest.mark.parametrize("driver", drivers.DRIVERS)
